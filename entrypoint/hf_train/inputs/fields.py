@@ -1,0 +1,310 @@
+"""The table of inputs. A `with:` key, a `--flag`, a key of the config file and a variable all come from a row here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+ENV_PREFIX = "HF_TRAIN_"
+
+
+class Group(StrEnum):
+    """Groups of inputs, in the order of the documentation."""
+
+    WHAT = "What runs"
+    WHERE = "Where"
+    DATA = "Code and data"
+    RESULT = "Result"
+    CONTROL = "Control"
+    REPORT = "Report"
+    ACCESS = "Access"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Field:
+    """One input.
+
+    Attributes:
+        name: Its name everywhere, in kebab case.
+        group: Where it stands in help and docs.
+        help: One sentence for help, docs and `action.yml`.
+        many: Whether it takes several values (lines in YAML, a repeated flag).
+        from_file: Whether `.github/hf-train.yml` may set it. A pull request can edit that file, so what spends money
+            or speaks for somebody may not come from there.
+        flag: Whether it is a `--flag`. Tokens are not: a command line can be read by every process of the machine.
+        switch: Whether the bare flag means `true`.
+        default: What holds when nothing is given, in words for the docs.
+        metavar: Placeholder of its value in help.
+    """
+
+    name: str
+    group: Group
+    help: str
+    many: bool = False
+    from_file: bool = True
+    flag: bool = True
+    switch: bool = False
+    default: str = ""
+    metavar: str = "TEXT"
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return ENV_PREFIX + self.name.upper().replace("-", "_")
+
+    @property
+    def key(self) -> str:
+        """Its name as a Python identifier."""
+        return self.name.replace("-", "_")
+
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        name="script",
+        group=Group.WHAT,
+        metavar="PATH|URL",
+        help="A Python script in the repository, or the https URL of a uv script; run with `uv run`.",
+    ),
+    Field(
+        name="args",
+        group=Group.WHAT,
+        help="Arguments of the script, split as a shell would.",
+    ),
+    Field(
+        name="command",
+        group=Group.WHAT,
+        help="The command in the Job, as a shell line; in the config file a list is taken word by word.",
+    ),
+    Field(
+        name="config",
+        group=Group.WHAT,
+        metavar="PATH",
+        help="YAML file of the training library: given to `script` as `--config`, and read for the model's name.",
+    ),
+    Field(
+        name="image",
+        group=Group.WHAT,
+        metavar="IMAGE",
+        default="`ghcr.io/astral-sh/uv:python3.12-bookworm` for a script, `python:3.12` for a command",
+        help="Docker image (or `hf.co/spaces/OWNER/NAME`) that the Job runs in.",
+    ),
+    Field(
+        name="flavor",
+        group=Group.WHERE,
+        metavar="NAME",
+        default="`cpu-basic`",
+        help="Hardware of the Job; `hf jobs hardware` lists the names and prices.",
+    ),
+    Field(
+        name="timeout",
+        group=Group.WHERE,
+        metavar="DURATION",
+        default="`30m`",
+        help="The Hub kills the Job after this time (`90s`, `45m`, `1.5h`, `1h30m`, `2d`; a bare number is seconds).",
+    ),
+    Field(
+        name="namespace",
+        group=Group.WHERE,
+        from_file=False,
+        metavar="NAME",
+        default="the owner of the token",
+        help="User or organisation that runs the Job and pays for it.",
+    ),
+    Field(
+        name="attempts",
+        group=Group.WHERE,
+        metavar="N",
+        default="`1`",
+        help="How often the Hub may start the Job when it fails; each attempt is billed.",
+    ),
+    Field(
+        name="queue-timeout",
+        group=Group.WHERE,
+        metavar="DURATION",
+        default="`30m`",
+        help="Give up (and cancel) when no hardware was found in this time; waiting is not billed.",
+    ),
+    Field(
+        name="path",
+        group=Group.DATA,
+        metavar="DIR",
+        default="the repository",
+        help="Folder that is sent to the Job; `none` sends nothing.",
+    ),
+    Field(
+        name="mount",
+        group=Group.DATA,
+        metavar="DIR",
+        default="`/code`",
+        help="Where the Job sees that folder, read-only; the command runs in a writable copy.",
+    ),
+    Field(
+        name="exclude",
+        group=Group.DATA,
+        many=True,
+        metavar="GLOB",
+        help="Files that are not sent, one pattern per line.",
+    ),
+    Field(
+        name="volumes",
+        group=Group.DATA,
+        many=True,
+        metavar="SPEC",
+        help="Further mounts, one per line, in the grammar of `hf jobs run -v`: "
+        "`hf://buckets/OWNER/NAME:/out:rw`, `hf://datasets/OWNER/NAME@REV:/data`, `./dir:/dir`.",
+    ),
+    Field(
+        name="env",
+        group=Group.DATA,
+        many=True,
+        metavar="KEY=VALUE",
+        help="Environment variables of the Job, one `KEY=VALUE` per line.",
+    ),
+    Field(
+        name="secrets",
+        group=Group.DATA,
+        many=True,
+        metavar="NAME",
+        help="Names of secrets, one per line; the values are read from this step's environment.",
+    ),
+    Field(
+        name="model-repo",
+        group=Group.RESULT,
+        metavar="OWNER/NAME",
+        default="found from the command and the log, proven by a commit",
+        help="Hub repo that the training publishes to.",
+    ),
+    Field(
+        name="metrics-file",
+        group=Group.RESULT,
+        metavar="PATH",
+        help="JSON file (name: number) that the training publishes in the model repo; the most trusted source.",
+    ),
+    Field(
+        name="metrics",
+        group=Group.RESULT,
+        many=True,
+        metavar="NAME",
+        default="all",
+        help="Names of the metrics to show, in this order.",
+    ),
+    Field(
+        name="require-model",
+        group=Group.RESULT,
+        switch=True,
+        default="`true` when `model-repo` is given",
+        help="Fail (exit 6) when the training completed and published nothing.",
+    ),
+    Field(
+        name="mode",
+        group=Group.CONTROL,
+        metavar="wait|detach",
+        default="`wait`",
+        help="`wait` follows the Job to its end; `detach` submits it and ends the step.",
+    ),
+    Field(
+        name="on-cancel",
+        group=Group.CONTROL,
+        metavar="cancel|keep",
+        default="`cancel`",
+        help="What happens to the Job when the workflow is cancelled.",
+    ),
+    Field(
+        name="reuse",
+        group=Group.CONTROL,
+        metavar="auto|never",
+        default="`auto`",
+        help="`auto` attaches to a live Job of the same training, and reuses a completed one of the same workflow run.",
+    ),
+    Field(
+        name="max-cost",
+        group=Group.CONTROL,
+        from_file=False,
+        metavar="USD",
+        default="no limit",
+        help="Refuse to launch when price x timeout x attempts is more than this.",
+    ),
+    Field(
+        name="watch-timeout",
+        group=Group.CONTROL,
+        metavar="DURATION",
+        default="`5h30m` on GitHub, no limit elsewhere",
+        help="How long this step follows the Job; a hosted runner ends after 6 hours.",
+    ),
+    Field(
+        name="on-watch-timeout",
+        group=Group.CONTROL,
+        metavar="fail|detach|cancel",
+        default="`fail` (exit 75, the Job runs on)",
+        help="What happens when `watch-timeout` is over.",
+    ),
+    Field(
+        name="comment",
+        group=Group.REPORT,
+        metavar="MODE",
+        default="`always`",
+        help="When to comment on the pull request: `always`, `on-change`, `on-failure`, `never`.",
+    ),
+    Field(
+        name="comment-key",
+        group=Group.REPORT,
+        metavar="KEY",
+        default="workflow / job",
+        help="Which comment is this run's own; one per matrix leg, for instance.",
+    ),
+    Field(
+        name="check",
+        group=Group.REPORT,
+        switch=True,
+        default="`false`",
+        help="Write a check run as well (needs `checks: write`).",
+    ),
+    Field(
+        name="report-dir",
+        group=Group.REPORT,
+        metavar="DIR",
+        help="Folder for `report.json`, `comment.md`, `summary.md` and `job.log`.",
+    ),
+    Field(
+        name="hf-token",
+        group=Group.ACCESS,
+        from_file=False,
+        flag=False,
+        default="the variable `HF_TOKEN`",
+        help="Token that launches the Job (`job.write` on the namespace, write on its buckets).",
+    ),
+    Field(
+        name="job-token",
+        group=Group.ACCESS,
+        from_file=False,
+        flag=False,
+        default="none",
+        help="Token that the Job gets as `HF_TOKEN`; give it write access to one repo and no more.",
+    ),
+    Field(
+        name="github-token",
+        group=Group.ACCESS,
+        from_file=False,
+        flag=False,
+        default="the workflow's token",
+        help="Token that writes the comment (`pull-requests: write`).",
+    ),
+    Field(
+        name="required",
+        group=Group.ACCESS,
+        from_file=False,
+        switch=True,
+        default="`false`",
+        help="Fail (exit 3) instead of skipping when there is no token, as on a fork's pull request.",
+    ),
+    Field(
+        name="local",
+        group=Group.ACCESS,
+        from_file=False,
+        switch=True,
+        default="`false`",
+        help="Run on an embedded Hub on this machine: no account, no cost, no secret.",
+    ),
+)
+
+BY_NAME = {field.name: field for field in FIELDS}

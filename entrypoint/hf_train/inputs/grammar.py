@@ -1,0 +1,196 @@
+"""Grammars of single values. Each reader returns the value or raises `ValueError` with a sentence for the user."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from hf_train.values import LocalVolume, Volume, VolumeKind
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+_KINDS: dict[str, VolumeKind] = {
+    "models": "model",
+    "datasets": "dataset",
+    "spaces": "space",
+    "buckets": "bucket",
+}
+_LOOKS_SECRET = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|API_KEY|ACCESS_KEY|PRIVATE_KEY)$")
+MAX_TIMEOUT_S = 30 * 86400
+
+
+def duration(text: str) -> int:
+    """Seconds of `90`, `90s`, `45m`, `1.5h`, `1h30m`, `2d`.
+
+    A bare number is seconds, as `hf jobs run --timeout` takes it (huggingface_hub 2.4.0 `_create_job_spec`).
+    """
+    compact = text.replace(" ", "").lower()
+    if re.fullmatch(r"\d+", compact):
+        seconds = float(compact)
+    else:
+        parts = _PART.findall(compact)
+        units = [unit for _, unit in parts]
+        if not parts or "".join(n + u for n, u in parts) != compact or len(set(units)) != len(units):
+            message = f"{text!r} is not a duration; write 45m, 1.5h, 1h30m, 2d or a number of seconds"
+            raise ValueError(message)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not 1 <= seconds <= MAX_TIMEOUT_S:
+        message = f"{text!r} is not between one second and 30 days"
+        raise ValueError(message)
+    return int(seconds)
+
+
+def choice(text: str, allowed: tuple[str, ...]) -> str:
+    """One of the allowed words, in lower case."""
+    word = text.strip().lower()
+    if word not in allowed:
+        message = f"{text!r} is not one of {', '.join(allowed)}"
+        raise ValueError(message)
+    return word
+
+
+def boolean(text: str) -> bool:
+    """`true` or `false`, and nothing that only looks like one."""
+    word = text.strip().lower()
+    if word not in {"true", "false"}:
+        message = f"{text!r} is neither true nor false"
+        raise ValueError(message)
+    return word == "true"
+
+
+def positive_int(text: str) -> int:
+    """A whole number from 1 to 100."""
+    if not re.fullmatch(r"\d{1,3}", text.strip()) or not 1 <= int(text) <= 100:
+        message = f"{text!r} is not a whole number from 1 to 100"
+        raise ValueError(message)
+    return int(text)
+
+
+def money(text: str) -> float:
+    """US dollars, `5` or `2.50`."""
+    if not re.fullmatch(r"\d+(\.\d+)?", text.strip()):
+        message = f"{text!r} is not an amount in US dollars; write 5 or 2.50"
+        raise ValueError(message)
+    return float(text)
+
+
+def image(text: str) -> str:
+    """An image reference. A word that starts with `-` is a lost option, not an image."""
+    if not _IMAGE.fullmatch(text):
+        message = f"{text!r} is not an image reference"
+        raise ValueError(message)
+    return text
+
+
+def flavor(text: str) -> str:
+    """A flavor name; whether it exists is the Hub's to say."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,63}", text):
+        message = f"{text!r} is not a flavor name; `hf jobs hardware` lists them"
+        raise ValueError(message)
+    return text
+
+
+def namespace(text: str) -> str:
+    """A user or organisation."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}", text):
+        message = f"{text!r} is not the name of a user or organisation"
+        raise ValueError(message)
+    return text
+
+
+def repo(text: str) -> str:
+    """`owner/name` of a repo."""
+    if not _REPO.fullmatch(text):
+        message = f"{text!r} is not a repo id; write OWNER/NAME"
+        raise ValueError(message)
+    return text
+
+
+def variable(text: str) -> str:
+    """The name of an environment variable."""
+    if not _NAME.fullmatch(text):
+        message = f"{text!r} is not a name: letters, digits and _ only (values come from the step's environment)"
+        raise ValueError(message)
+    return text
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """`KEY=VALUE`. Everything after the first `=` is the value, byte for byte."""
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals:
+        message = f"{text!r} has no '='; write KEY=VALUE"
+        raise ValueError(message)
+    if not _NAME.fullmatch(key):
+        message = f"{key!r} is not the name of an environment variable"
+        raise ValueError(message)
+    if _LOOKS_SECRET.search(key.upper()):
+        message = f"{key} looks like a secret; put its name under secrets and its value in the step's environment"
+        raise ValueError(message)
+    return key, value
+
+
+def mount(text: str) -> str:
+    """An absolute path in the Job, not its root."""
+    path = PurePosixPath(text)
+    if not path.is_absolute() or ".." in path.parts or path == PurePosixPath("/") or "\0" in text or ":" in text:
+        message = f"{text!r} is not a mount path; write an absolute path such as /data"
+        raise ValueError(message)
+    return "/" + str(path).lstrip("/")
+
+
+def volume(text: str) -> Volume | LocalVolume:
+    """A volume in the grammar of `hf jobs run -v`.
+
+    Source of the grammar: huggingface_hub 2.4.0 `cli/jobs.py` and `utils/_hf_uris.py`: plural type prefix, models by
+    default, a revision for repos only, local folders read-only by default.
+    """
+    body, mode = text, None
+    for suffix, read_only in ((":ro", True), (":rw", False)):
+        if text.endswith(suffix):
+            body, mode = text[: -len(suffix)], read_only
+    source, colon, target = body.rpartition(":")
+    if not colon or not source:
+        message = f"{text!r} has no mount path; write SOURCE:/MOUNT[:ro|:rw]"
+        raise ValueError(message)
+    where = mount(target)
+    if not source.startswith("hf://"):
+        return LocalVolume(folder=source, mount=where, read_only=mode is not False)
+    return _hub_volume(text, source.removeprefix("hf://"), where, read_only=mode)
+
+
+def _hub_volume(text: str, source: str, where: str, *, read_only: bool | None) -> Volume:
+    head, _, rest = source.strip("/").partition("/")
+    kind = _KINDS.get(head)
+    if f"{head}s" in _KINDS:
+        message = f"{text!r}: write {head}s/, in the plural"
+        raise ValueError(message)
+    owner, _, tail = (rest if kind else source.strip("/")).partition("/")
+    name_and_revision, _, path = tail.partition("/")
+    name, at, revision = name_and_revision.partition("@")
+    if revision == "refs" and (special := re.match(r"(?:pr|convert)/[^/]+", path)):
+        revision, path = f"refs/{special.group()}", path[special.end() :]
+    if at and not revision:
+        message = f"{text!r} has an empty revision after '@'"
+        raise ValueError(message)
+    if not _REPO.fullmatch(f"{owner}/{name}"):
+        message = f"{text!r} does not name OWNER/NAME after hf://"
+        raise ValueError(message)
+    if kind == "bucket" and at:
+        message = f"{text!r}: a bucket has no revisions"
+        raise ValueError(message)
+    if kind != "bucket" and read_only is False:
+        message = f"{text!r}: only a bucket can be mounted :rw"
+        raise ValueError(message)
+    return Volume(
+        kind=kind or "model",
+        source=f"{owner}/{name}",
+        mount=where,
+        read_only=read_only,
+        path=path.strip("/"),
+        revision=unquote(revision) or None,
+    )

@@ -1,0 +1,48 @@
+"""Secrets by name: values from the step's environment, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hf_train.errors import BadInput
+from hf_train.inputs.parse import Inputs
+from hf_train.values import Secret
+
+MINIMUM_LENGTH = 6
+"""Shorter values cannot be searched for without blanking half of the log."""
+
+
+def resolve_secrets(inputs: Inputs, environ: Mapping[str, str], words: Sequence[str]) -> Mapping[str, Secret]:
+    """The Job's secrets.
+
+    Args:
+        inputs: The inputs.
+        environ: The step's environment.
+        words: Everything that is sent in clear (command, args, env values), to find a secret that strayed there.
+
+    Raises:
+        BadInput: A name has no value, a GitHub token would leave the runner, or a value stands in clear text.
+    """
+    problems: list[str] = []
+    values: dict[str, Secret] = {}
+    for name in inputs.secrets:
+        value = environ.get(name, "")
+        if not value:
+            problems.append(
+                f"secrets: {name} has no value in this step's environment; "
+                f"add `env: {{ {name}: ${{{{ secrets.{name} }}}} }}` to the step"
+            )
+        elif value.startswith("ghs_"):
+            problems.append(f"secrets: {name} holds this workflow's GitHub token; a Job may not have it")
+        values[name] = Secret(value)
+    if inputs.job_token:
+        values["HF_TOKEN"] = inputs.job_token
+    known = [value for value in (*values.values(), inputs.hf_token, inputs.github_token) if value]
+    for secret in known:
+        raw = secret.reveal()
+        if len(raw) >= MINIMUM_LENGTH and any(raw in word for word in words):
+            problems.append("command, args or env: the value of a secret stands there in clear; use secrets instead")
+            break
+    if problems:
+        raise BadInput(problems)
+    return values
