@@ -1,0 +1,178 @@
+"""Where am I: the repository, the commit, the event and the pull request. Pure: the caller passes what it read.
+
+Source of the variables: GitHub's documentation of default environment variables and of webhook payloads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pull:
+    """The pull request that this run belongs to.
+
+    Attributes:
+        number: Its number.
+        head_sha: The commit that people see, not the merge commit.
+        base_sha: Tip of the base branch when the event was made.
+        base_ref: Name of the base branch.
+        from_fork: Whether the head lies in another repository.
+    """
+
+    number: int
+    head_sha: str = ""
+    base_sha: str = ""
+    base_ref: str = ""
+    from_fork: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """Where this run stands. Empty strings mean that it is not known (on a laptop, for instance).
+
+    Attributes:
+        on_github: Whether a GitHub runner runs us.
+        repository: `owner/name`.
+        sha: The commit that is checked out by the event's own word (a merge commit on a pull request).
+        ref: Full ref of the event.
+        event: Name of the event.
+        pull: The pull request, if there is one.
+        run_id: Id of the workflow run; the same for all its attempts.
+        run_attempt: 1 for the first.
+        run_number: Counts the runs of this workflow.
+        workflow: Name of the workflow.
+        job: Id of the job.
+        matrix: Values of the matrix leg, as `name=value` words.
+        actor: Who started the run.
+        server_url: GitHub's web address.
+        api_url: GitHub's REST address.
+        private: Whether the repository is private; None when the event does not say.
+        workspace: Folder of the checkout.
+        output_file: File for step outputs.
+        summary_file: File for the job summary.
+        temp: Folder that the runner removes after the job.
+        debug: Whether the runner's debug log is on.
+    """
+
+    on_github: bool = False
+    repository: str = ""
+    sha: str = ""
+    ref: str = ""
+    event: str = ""
+    pull: Pull | None = None
+    run_id: str = ""
+    run_attempt: int = 1
+    run_number: int = 0
+    workflow: str = ""
+    job: str = ""
+    matrix: str = ""
+    actor: str = ""
+    server_url: str = "https://github.com"
+    api_url: str = "https://api.github.com"
+    private: bool | None = None
+    workspace: str = "."
+    output_file: str = ""
+    summary_file: str = ""
+    temp: str = ""
+    debug: bool = False
+
+    @property
+    def run_url(self) -> str:
+        """Page of this workflow run, empty outside GitHub."""
+        if not (self.repository and self.run_id):
+            return ""
+        return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
+
+    @property
+    def head_sha(self) -> str:
+        """The commit that people see: the pull request's head, else the checked-out one."""
+        return (self.pull.head_sha if self.pull else "") or self.sha
+
+    @property
+    def comment_key(self) -> str:
+        """Default key of the sticky comment: workflow / job / matrix leg."""
+        parts = [part for part in (self.workflow, self.job, self.matrix) if part]
+        return " / ".join(parts) or "hf-train"
+
+
+def read_context(environ: Mapping[str, str], event: Mapping[str, Any], *, workspace: str = ".") -> Context:
+    """Build the context.
+
+    Args:
+        environ: The process environment.
+        event: The webhook payload at `GITHUB_EVENT_PATH`, empty when there is none.
+        workspace: Folder of the checkout when `GITHUB_WORKSPACE` is not set.
+    """
+    repository = environ.get("GITHUB_REPOSITORY", "")
+    on_github = environ.get("GITHUB_ACTIONS") == "true"
+    return Context(
+        on_github=on_github,
+        repository=repository,
+        sha=environ.get("GITHUB_SHA", ""),
+        ref=environ.get("GITHUB_REF", ""),
+        event=environ.get("GITHUB_EVENT_NAME", ""),
+        pull=_pull(environ, event, repository),
+        run_id=environ.get("GITHUB_RUN_ID", ""),
+        run_attempt=_number(environ.get("GITHUB_RUN_ATTEMPT"), 1),
+        run_number=_number(environ.get("GITHUB_RUN_NUMBER"), 0),
+        workflow=environ.get("GITHUB_WORKFLOW", ""),
+        job=environ.get("GITHUB_JOB", ""),
+        matrix=_matrix(environ.get("HF_TRAIN_MATRIX", "")),
+        actor=environ.get("GITHUB_ACTOR", ""),
+        server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
+        api_url=(environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/"),
+        private=_private(event),
+        workspace=environ.get("GITHUB_WORKSPACE") or workspace,
+        output_file=environ.get("GITHUB_OUTPUT", ""),
+        summary_file=environ.get("GITHUB_STEP_SUMMARY", ""),
+        temp=environ.get("RUNNER_TEMP", ""),
+        debug=environ.get("RUNNER_DEBUG") == "1",
+    )
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdecimal() else default
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _pull(environ: Mapping[str, str], event: Mapping[str, Any], repository: str) -> Pull | None:
+    payload = _mapping(event.get("pull_request"))
+    if isinstance(payload.get("number"), int):
+        head, base = _mapping(payload.get("head")), _mapping(payload.get("base"))
+        head_repo = _mapping(head.get("repo")).get("full_name")
+        return Pull(
+            number=payload["number"],
+            head_sha=str(head.get("sha") or ""),
+            base_sha=str(base.get("sha") or ""),
+            base_ref=str(base.get("ref") or ""),
+            # A deleted fork has no repo left; it was a fork all the same.
+            from_fork=not head_repo or str(head_repo).lower() != repository.lower(),
+        )
+    issue = _mapping(event.get("issue"))
+    if "pull_request" in issue and isinstance(issue.get("number"), int):
+        return Pull(number=issue["number"], from_fork=True)
+    match = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", environ.get("GITHUB_REF", ""))
+    return Pull(number=int(match[1]), from_fork=True) if match else None
+
+
+def _private(event: Mapping[str, Any]) -> bool | None:
+    value = _mapping(event.get("repository")).get("private")
+    return value if isinstance(value, bool) else None
+
+
+def _matrix(text: str) -> str:
+    """`{"lr": 0.1, "seed": 2}` as `lr=0.1, seed=2`; anything else is no matrix."""
+    try:
+        values = json.loads(text) if text else None
+    except ValueError:
+        return ""
+    pairs = _mapping(values).items()
+    return ", ".join(f"{name}={value}" for name, value in pairs if isinstance(value, str | int | float))

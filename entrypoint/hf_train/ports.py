@@ -1,0 +1,286 @@
+"""What the flow asks of the world. Adapters fulfil these; tests have fakes that obey the same contract suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from hf_train.values import Flavor, JobRef, JobSpec, JobState, ModelLink, Secret, Snapshot
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Survey:
+    """A folder that could be sent, looked at but not yet uploaded.
+
+    Attributes:
+        digest: Content address of the snapshot that it would become.
+        files: Number of files.
+        size: Bytes in all.
+        sha: The commit, empty outside git.
+        dirty: Number of tracked files that differ from the commit.
+        notes: What is worth knowing, in words.
+    """
+
+    digest: str
+    files: int
+    size: int
+    sha: str = ""
+    dirty: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """Who a token belongs to.
+
+    Attributes:
+        name: User name.
+        orgs: Organisations.
+        role: `read`, `write`, `fineGrained`, or empty when the Hub does not say.
+    """
+
+    name: str
+    orgs: tuple[str, ...] = ()
+    role: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Published:
+    """What was found in one repo after the Job.
+
+    Attributes:
+        link: The newest commit inside the Job's life, None when there is none.
+        note: Why there is none, in words.
+        files: Contents of the small result files at that commit, by path.
+    """
+
+    link: ModelLink | None
+    note: str = ""
+    files: Mapping[str, bytes] | None = None
+
+
+class Clock(Protocol):
+    """Time."""
+
+    def now(self) -> datetime:
+        """Wall clock, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; a signal handler may raise out of it."""
+        ...
+
+
+class Console(Protocol):
+    """What the user reads in the log of the step."""
+
+    def info(self, text: str = "") -> None:
+        """One line of ours."""
+        ...
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        """A folded group around what is printed inside."""
+        ...
+
+    def notice(self, title: str, message: str) -> None:
+        """An annotation without weight."""
+        ...
+
+    def warning(self, title: str, message: str) -> None:
+        """An annotation that something is worth a look."""
+        ...
+
+    def error(self, title: str, message: str) -> None:
+        """The annotation of a failure."""
+        ...
+
+    def untrusted(self) -> AbstractContextManager[None]:
+        """A window in which the runner obeys no workflow command; remote lines are printed inside it only."""
+        ...
+
+    def remote(self, lines: Sequence[str]) -> None:
+        """Lines that a Job printed. Hostile: cleaned, redacted, budgeted."""
+        ...
+
+    def redact(self, text: str) -> str:
+        """The text without any known secret, in any of the coats that we know."""
+        ...
+
+
+class LogFeed(Protocol):
+    """The live log of one Job, read in the background, best effort."""
+
+    def take(self, timeout_s: float) -> Sequence[str]:
+        """New lines; waits up to `timeout_s` seconds for the first."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the Hub closed the stream in good order; lines may be left to take."""
+        ...
+
+    def resume(self) -> None:
+        """Connect again (now, when it was waiting to): the Job goes on, or its last lines are wanted."""
+        ...
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was wrong with the stream, in words."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading."""
+        ...
+
+
+class Hub(Protocol):
+    """The Hugging Face Hub, as far as a run needs it.
+
+    Every method raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+    """
+
+    @property
+    def endpoint(self) -> str:
+        """Base address without a slash at its end."""
+        ...
+
+    def whoami(self) -> Account:
+        """Owner of the launch token."""
+        ...
+
+    def job_owner(self) -> str:
+        """Owner of the token that the Job gets; empty when it gets none."""
+        ...
+
+    def hardware(self) -> Sequence[Flavor]:
+        """Flavors and prices (public)."""
+        ...
+
+    def submit(self, spec: JobSpec, secrets: Mapping[str, Secret]) -> JobState:
+        """Start a Job. A `TransientHubError` is ambiguous: the Job may exist."""
+        ...
+
+    def look(self, ref: JobRef) -> JobState:
+        """The Job now. Raises `JobGone` on a 404."""
+        ...
+
+    def find(self, namespace: str, labels: Mapping[str, str]) -> Sequence[JobState]:
+        """Jobs with all of these labels, newest first."""
+        ...
+
+    def cancel(self, ref: JobRef) -> None:
+        """Cancel, bounded to about two seconds. Cancelling an ended Job is no error."""
+        ...
+
+    def follow(self, ref: JobRef) -> LogFeed:
+        """Start to read the log."""
+        ...
+
+    def published(self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str]) -> Published:
+        """What a repo got between two moments.
+
+        Args:
+            kind: `model`, `dataset` or `space`.
+            repo: `owner/name`.
+            since: Start of the Job.
+            until: End of the Job.
+            extra: Paths of further files to read, beside the well-known result files.
+        """
+        ...
+
+
+class Workspace(Protocol):
+    """The checkout, and its way into the bucket."""
+
+    def is_file(self, path: str) -> bool:
+        """Whether a file of this name is sent with the code (it may not climb out of the sent folder)."""
+        ...
+
+    def is_folder(self, path: str) -> bool:
+        """Whether this is a folder of the workspace."""
+        ...
+
+    def read_text(self, path: str) -> str | None:
+        """Content of a small text file of the workspace, None when there is none."""
+        ...
+
+    def survey(self, folder: str, exclude: Sequence[str], extra: Mapping[PurePosixPath, bytes]) -> Survey:
+        """Look at a folder, with further files laid beside it. Raises `BadInput` when it cannot be sent."""
+        ...
+
+    def upload(self, survey: Survey, namespace: str) -> Snapshot:
+        """Bring a surveyed folder into the bucket, once; an existing snapshot is not sent again."""
+        ...
+
+
+class Scripts(Protocol):
+    """Scripts by URL."""
+
+    def fetch(self, url: str) -> bytes:
+        """Content of the script. Raises `BadInput` when the URL is not allowed or gives none."""
+        ...
+
+
+class Pulls(Protocol):
+    """GitHub. Nothing here changes a verdict: a failure is returned in words."""
+
+    def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
+        """Write the sticky comment. Returns (its URL, the problem); one of them is empty."""
+        ...
+
+    def previous_comment(self, number: int, key: str) -> str:
+        """Body of the sticky comment as it stands, empty when there is none or it cannot be read."""
+        ...
+
+    def write_check(self, sha: str, name: str, conclusion: str | None, title: str, summary: str) -> str:
+        """Write a check run; None as conclusion means in progress. Returns the problem, empty when it went well."""
+        ...
+
+
+class Files(Protocol):
+    """Where a run leaves its results."""
+
+    def outputs(self, values: Mapping[str, str]) -> None:
+        """Set step outputs (again: the last value wins)."""
+        ...
+
+    def summary(self, markdown: str) -> None:
+        """Set the job summary of this step."""
+        ...
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Append to `job.log`."""
+        ...
+
+    def report(self, name: str, content: str) -> str:
+        """Write a file of the report. Returns its path, empty when there is nowhere to write."""
+        ...
+
+    def remember(self, state: Mapping[str, str]) -> None:
+        """Write the state file that the cleanup step reads."""
+        ...
+
+    def forget(self) -> None:
+        """Remove the state file: nothing is left to clean up."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ports:
+    """All of them."""
+
+    hub: Hub
+    pulls: Pulls | None
+    workspace: Workspace
+    scripts: Scripts
+    console: Console
+    files: Files
+    clock: Clock

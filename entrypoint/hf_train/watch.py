@@ -1,0 +1,250 @@
+"""Queue, stream, settle: follow one Job to its end.
+
+Two loops that do not depend on each other. The status loop polls the stage, which alone is the verdict, and survives
+outages; the log loop is for people, best effort. Both run here in one thread: the log is read by its feed in the
+background, and taking lines from it is what passes the time between two looks at the stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from hf_train.errors import JobGone, RefusedByHub, TransientHubError
+from hf_train.ports import Clock, Console, Hub, LogFeed
+from hf_train.values import JobRef, JobState, Outcome, Reason, Stage
+
+FIRST_POLL_S = 1.0
+LAST_POLL_S = 30.0
+POLL_GROWTH = 1.4
+OUTAGE_TOLERANCE_S = 1800.0
+GONE_AFTER_S = 10.0
+DRAIN_S = 15.0
+TAKE_S = 1.0
+HEARTBEAT_S = 300.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """When to stop watching.
+
+    Attributes:
+        queue_timeout_s: Longest time without hardware.
+        watch_s: Longest time to follow; None for no limit.
+        on_watch_timeout: `fail`, `detach` or `cancel`.
+    """
+
+    queue_timeout_s: float
+    watch_s: float | None = None
+    on_watch_timeout: str = "fail"
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Follows one Job. `run()` gives the outcome; a signal may raise out of it, and `seen` is what was known then.
+
+    Attributes:
+        ref: The Job.
+        hub: The Hub.
+        console: Where log lines and heartbeats go.
+        clock: Time.
+        policy: When to stop.
+        on_lines: Called with each batch of log lines.
+        on_state: Called after each look at the Job.
+        seen: The last state.
+        log_lines: Lines taken so far.
+    """
+
+    ref: JobRef
+    hub: Hub
+    console: Console
+    clock: Clock
+    policy: Policy
+    on_lines: Callable[[Sequence[str]], None]
+    on_state: Callable[[JobState], None]
+    seen: JobState | None = None
+    log_lines: int = 0
+    _feed: LogFeed | None = field(default=None, init=False)
+    _began: float = field(default=0.0, init=False)
+    _next_look: float = field(default=0.0, init=False)
+    _interval: float = field(default=FIRST_POLL_S, init=False)
+    _outage_since: float | None = field(default=None, init=False)
+    _gone_since: float | None = field(default=None, init=False)
+    _last_word: float = field(default=0.0, init=False)
+    _end_checked: bool = field(default=False, init=False)
+    _strange: set[str] = field(default_factory=set, init=False)
+
+    def run(self) -> Outcome:
+        """Follow to the end. The Job is cancelled here only by the queue's or the watch's own limit."""
+        self._began = self._next_look = self._last_word = self.clock.monotonic()
+        try:
+            while True:
+                if (outcome := self._look_if_due()) is not None:
+                    return outcome
+                if (outcome := self._limits()) is not None:
+                    return outcome
+                self._pass_time()
+        finally:
+            if self._feed is not None:
+                self._feed.close()
+
+    def _look_if_due(self) -> Outcome | None:
+        now = self.clock.monotonic()
+        if now < self._next_look:
+            return None
+        try:
+            state = self.hub.look(self.ref)
+        except TransientHubError as error:
+            return self._outage(now, error)
+        except JobGone:
+            return self._gone(now)
+        except RefusedByHub as error:
+            self.console.warning("Lost sight of the Job", f"{error.message} The Job may still run: {self.ref.url}")
+            return self._outcome(Reason.LOST_SIGHT)
+        self._outage_since = self._gone_since = None
+        self._observe(state)
+        if state.stage.is_terminal:
+            self._drain()
+            return self._outcome(reason_of(state))
+        self._next_look = now + self._interval
+        self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
+        return None
+
+    def _observe(self, state: JobState) -> None:
+        if self.seen is None or self.seen.stage is not state.stage:
+            self._interval = FIRST_POLL_S
+            message = f" ({state.message})" if state.message else ""
+            self.console.info(f"{state.stage_text or state.stage.value}{message}")
+        if state.stage is Stage.UNKNOWN and state.stage_text not in self._strange:
+            self._strange.add(state.stage_text)
+            self.console.warning("Unknown stage", f"The Hub says {state.stage_text!r}; waiting for one that we know.")
+        self.seen = state
+        self.on_state(state)
+        if self._feed is None and (state.stage is not Stage.SCHEDULING):
+            self._feed = self.hub.follow(self.ref)
+
+    def _outage(self, now: float, error: TransientHubError) -> Outcome | None:
+        if self._outage_since is None:
+            self._outage_since = now
+            self.console.info(f"The Hub does not answer ({error}); the Job goes on, asking again.")
+        if now - self._outage_since > OUTAGE_TOLERANCE_S:
+            self.console.warning("Lost sight of the Job", f"No answer for 30 minutes; it may still run: {self.ref.url}")
+            return self._outcome(Reason.LOST_SIGHT)
+        self._next_look = now + max(error.retry_after_s or 0.0, self._interval)
+        self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
+        return None
+
+    def _gone(self, now: float) -> Outcome | None:
+        """A 404 right after the launch is a replica that lags; one that lasts is a deleted Job."""
+        if self._gone_since is None:
+            self._gone_since = now
+        if now - self._gone_since >= GONE_AFTER_S:
+            if self.seen is not None:
+                self.seen = replace(self.seen, stage=Stage.DELETED)
+            return self._outcome(Reason.DELETED_ON_HUB)
+        self._next_look = now + GONE_AFTER_S / 2
+        return None
+
+    def _limits(self) -> Outcome | None:
+        waited = self.clock.monotonic() - self._began
+        queued = self.seen is None or self.seen.stage is Stage.SCHEDULING
+        if queued and waited > self.policy.queue_timeout_s:
+            self.console.info(f"No hardware after {waited:.0f} s; cancelling (waiting was not billed).")
+            return self._outcome(Reason.QUEUE_TIMEOUT, cancelled=cancel(self.hub, self.ref, self.clock))
+        if self.policy.watch_s is None or waited <= self.policy.watch_s:
+            return None
+        if self.policy.on_watch_timeout == "cancel":
+            return self._outcome(Reason.WATCH_TIMEOUT, cancelled=cancel(self.hub, self.ref, self.clock))
+        if self.policy.on_watch_timeout == "detach":
+            return self._outcome(Reason.DETACHED)
+        return self._outcome(Reason.WATCH_TIMEOUT)
+
+    def _pass_time(self) -> None:
+        now = self.clock.monotonic()
+        wait = max(0.0, min(TAKE_S, self._next_look - now))
+        if self._feed is None:
+            self.clock.sleep(wait)
+        elif not self._feed.ended:
+            self._take(wait)
+        elif not self._end_checked:
+            # The stream ends when the Job does: take what is left, and look at the stage at once.
+            self._take(0.0)
+            self._end_checked = True
+            self._next_look = now
+            self._interval = FIRST_POLL_S
+        else:
+            self._feed.resume()
+            self._end_checked = False
+        if self.clock.monotonic() - self._last_word > HEARTBEAT_S:
+            self._heartbeat()
+
+    def _take(self, wait: float) -> None:
+        assert self._feed is not None  # noqa: S101  (its callers looked)
+        lines = self._feed.take(wait)
+        if lines:
+            self.log_lines += len(lines)
+            self._last_word = self.clock.monotonic()
+            self.on_lines(lines)
+
+    def _heartbeat(self) -> None:
+        self._last_word = self.clock.monotonic()
+        stage = self.seen.stage.value if self.seen else "not seen yet"
+        message = f" ({self.seen.message})" if self.seen and self.seen.message else ""
+        self.console.info(f"Still {stage}{message} after {(self._last_word - self._began) / 60:.0f} min")
+
+    def _drain(self) -> None:
+        """After the end: what is left of the log, for a bounded time."""
+        if self._feed is None:
+            self._feed = self.hub.follow(self.ref)
+        elif not self._feed.ended:
+            self._feed.resume()
+        deadline = self.clock.monotonic() + DRAIN_S
+        while not self._feed.ended and self.clock.monotonic() < deadline:
+            self._take(TAKE_S)
+        self._take(0.0)
+
+    def _outcome(self, reason: Reason, *, cancelled: bool = False) -> Outcome:
+        return Outcome(
+            state=self.seen,
+            reason=reason,
+            cancel_confirmed=cancelled,
+            log_lines=self.log_lines,
+            log_problems=self._feed.problems if self._feed else (),
+        )
+
+
+def reason_of(state: JobState) -> Reason:
+    """Why a Job ended, from its stage and message.
+
+    Source of the wordings: hub-docs `jobs-manage` (`Job timeout`) and the messages that the Hub gives for exit codes.
+    """
+    if state.stage is Stage.COMPLETED:
+        return Reason.COMPLETED
+    if state.stage is Stage.CANCELED:
+        # A timed-out Job is ERROR today; the wording wins should that ever be CANCELED.
+        return Reason.TIMEOUT if "job timeout" in state.message.lower() else Reason.CANCELLED_ON_HUB
+    if state.stage is Stage.DELETED:
+        return Reason.DELETED_ON_HUB
+    text = state.message.lower()
+    if "job timeout" in text:
+        return Reason.TIMEOUT
+    if "oomkilled" in text or "exit code: 137" in text:
+        return Reason.OUT_OF_MEMORY
+    return Reason.FAILED
+
+
+def cancel(hub: Hub, ref: JobRef, clock: Clock, *, tries: int = 2) -> bool:
+    """Cancel a Job. Returns whether the Hub took it; never raises for an answer of the Hub."""
+    for attempt in range(tries):
+        try:
+            hub.cancel(ref)
+        except JobGone:
+            return True
+        except RefusedByHub:
+            return False
+        except TransientHubError:
+            if attempt + 1 < tries:
+                clock.sleep(0.2)
+        else:
+            return True
+    return False
