@@ -1,0 +1,145 @@
+"""Adapter: what the user reads in the step's log, and the files that GitHub gives a step.
+
+Everything goes to stdout: the runner reads stderr separately and first, so a remote line there would be parsed while
+commands are stopped on stdout.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from hf_train.untrusted import Redactor, printable
+
+MAX_LINES = 50_000
+MAX_BYTES = 20 << 20
+GUTTER = "| "
+"""Stands before each remote line, so that problem matchers of other steps (anchored at the line start) stay quiet."""
+
+
+class PlainConsole:
+    """The console of a terminal: no workflow commands.
+
+    Args:
+        redact: Takes secrets out of text.
+        stream: Where to print; stdout by default.
+    """
+
+    def __init__(self, redact: Redactor, stream: TextIO | None = None) -> None:
+        self._redactor = redact
+        self._stream = stream or sys.stdout
+        self._lines = 0
+        self._bytes = 0
+        self._dropped = 0
+
+    def redact(self, text: str) -> str:
+        """The text without any known secret."""
+        return self._redactor(text)
+
+    def info(self, text: str = "") -> None:
+        """One line of ours."""
+        self._print(text)
+
+    @contextlib.contextmanager
+    def group(self, title: str) -> Iterator[None]:
+        """A headline."""
+        self._print(f"-- {title}")
+        yield
+
+    def notice(self, title: str, message: str) -> None:
+        """Something to know."""
+        self._print(f"note: {title}: {message}")
+
+    def warning(self, title: str, message: str) -> None:
+        """Something to look at."""
+        self._print(f"warning: {title}: {message}")
+
+    def error(self, title: str, message: str) -> None:
+        """A failure."""
+        self._print(f"error: {title}: {message}")
+
+    @contextlib.contextmanager
+    def untrusted(self) -> Iterator[None]:
+        """A window for remote lines."""
+        try:
+            yield
+        finally:
+            if self._dropped:
+                self._print(f"... {self._dropped} more line(s) are not shown here; the full log is on the Job's page")
+
+    def remote(self, lines: Sequence[str]) -> None:
+        """Lines that a Job printed."""
+        out: list[str] = []
+        for line in lines:
+            if self._lines >= MAX_LINES or self._bytes >= MAX_BYTES:
+                self._dropped += 1
+                continue
+            for safe in printable(self._redactor(line)):
+                out.append(GUTTER + safe)
+                self._lines += 1
+                self._bytes += len(safe)
+        if out:
+            self._print("\n".join(out))
+
+    def _print(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+class GitHubConsole(PlainConsole):
+    """The console of a runner: groups, annotations and a window in which it obeys nothing."""
+
+    @contextlib.contextmanager
+    def group(self, title: str) -> Iterator[None]:
+        """A folded group."""
+        self._print(f"::group::{_data(title)}")
+        try:
+            yield
+        finally:
+            self._print("::endgroup::")
+
+    def notice(self, title: str, message: str) -> None:
+        """A notice annotation."""
+        self._annotate("notice", title, message)
+
+    def warning(self, title: str, message: str) -> None:
+        """A warning annotation."""
+        self._annotate("warning", title, message)
+
+    def error(self, title: str, message: str) -> None:
+        """An error annotation."""
+        self._annotate("error", title, message)
+
+    def mask(self, values: Sequence[str]) -> None:
+        """Have the runner mask these values, each of their lines too: it masks line by line."""
+        for value in values:
+            for part in dict.fromkeys([value, *value.splitlines()]):
+                if part.strip():
+                    self._print(f"::add-mask::{_data(part)}")
+
+    @contextlib.contextmanager
+    def untrusted(self) -> Iterator[None]:
+        """Stop workflow commands with a fresh 256-bit token, whatever happens inside."""
+        token = secrets.token_hex(32)
+        self._print(f"::stop-commands::{token}")
+        try:
+            with super().untrusted():
+                yield
+        finally:
+            self._print(f"::{token}::")
+
+    def _annotate(self, kind: str, title: str, message: str) -> None:
+        self._print(f"::{kind} title={_property(title)}::{_data(self.redact(message)[:4000])}")
+
+
+def _data(text: str) -> str:
+    """Escaped as the runner unescapes message data (actions/toolkit `command.ts`)."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """Escaped as the runner unescapes a property."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,112 @@
+"""Adapter: where a run leaves its results: step outputs, the summary, the report folder, the state file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from hf_train.untrusted import Redactor
+
+MAX_OUTPUT = 100_000
+MAX_SUMMARY = 900 << 10
+
+
+class RunFiles:
+    """The `ports.Files` of a real run.
+
+    Args:
+        output_file: `GITHUB_OUTPUT`, or empty.
+        summary_file: `GITHUB_STEP_SUMMARY`, or empty.
+        report_dir: Folder of the report, or None.
+        state_file: What the cleanup step reads, or None.
+        redact: Takes secrets out of text.
+    """
+
+    def __init__(
+        self,
+        *,
+        output_file: str,
+        summary_file: str,
+        report_dir: Path | None,
+        state_file: Path | None,
+        redact: Redactor,
+    ) -> None:
+        self._output_file = Path(output_file) if output_file else None
+        self._summary_file = Path(summary_file) if summary_file else None
+        self._dir = report_dir
+        self._state_file = state_file
+        self._redact = redact
+        self._log: TextIO | None = None
+
+    def outputs(self, values: Mapping[str, str]) -> None:
+        """Append to `GITHUB_OUTPUT`, each value behind a fresh delimiter that it cannot hold."""
+        if self._output_file is None:
+            return
+        rows = []
+        for name, value in values.items():
+            safe = self._redact(value)[:MAX_OUTPUT]
+            delimiter = f"ghd_{secrets.token_hex(32)}"
+            rows.append(f"{name}<<{delimiter}\n{safe}\n{delimiter}\n")
+        with self._output_file.open("a", encoding="utf-8", newline="") as stream:
+            stream.write("".join(rows))
+
+    def summary(self, markdown: str) -> None:
+        """Write the job summary of this step. The runner drops one over 1 MiB whole, so it is kept below."""
+        if self._summary_file is not None:
+            encoded = self._redact(markdown).encode("utf-8", "replace")[:MAX_SUMMARY]
+            with self._summary_file.open("ab") as stream:
+                stream.write(encoded + b"\n")
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Append to `job.log`, redacted, otherwise as the Job printed it."""
+        if self._dir is None:
+            return
+        if self._log is None:
+            self._dir.mkdir(parents=True, exist_ok=True)
+            self._log = (self._dir / "job.log").open("w", encoding="utf-8", errors="replace", newline="")
+        self._log.write(self._redact("\n".join(lines)) + "\n")
+
+    def report(self, name: str, content: str) -> str:
+        """Write a file of the report."""
+        if self._dir is None:
+            return ""
+        self._dir.mkdir(parents=True, exist_ok=True)
+        path = self._dir / name
+        path.write_text(self._redact(content), encoding="utf-8")
+        return str(path)
+
+    def remember(self, state: Mapping[str, str]) -> None:
+        """Write the state file, readable by this user only."""
+        if self._state_file is None:
+            return
+        self._state_file.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self._state_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(dict(state), stream)
+
+    def forget(self) -> None:
+        """Remove the state file."""
+        if self._state_file is not None:
+            self._state_file.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Finish `job.log`; a run without a line has an empty one."""
+        if self._dir is not None and self._log is None:
+            with contextlib.suppress(OSError):
+                self.log([])
+        if self._log is not None:
+            self._log.close()
+
+
+def read_state(path: Path) -> Mapping[str, str]:
+    """The state file of a run; empty when there is none or it is not one of ours."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in state.items()} if isinstance(state, dict) else {}

@@ -1,0 +1,9 @@
+"""Adapter: the Hugging Face Hub through `huggingface_hub`'s Python API.
+
+Why not the `hf` process: it ends on one 502 while the Job bills on, and it never cancels. `jobs` submits, looks and
+cancels; `logs` reads the stream; `repos` looks at what was published.
+"""
+
+from hf_train.hub.jobs import HuggingFaceHub, stored_token
+
+__all__ = ["HuggingFaceHub", "stored_token"]

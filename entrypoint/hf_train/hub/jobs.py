@@ -1,0 +1,189 @@
+"""Submit, look, list, cancel: the only room that does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import httpx2
+from huggingface_hub import JobInfo, close_session, get_token
+from huggingface_hub import Volume as HubVolume
+
+from hf_train.errors import JobGone, RefusedByHub, TransientHubError
+from hf_train.hub.logs import StreamFeed
+from hf_train.hub.repos import published
+from hf_train.hub_api import TRANSIENT, make_api, refusal, translated
+from hf_train.ports import Account, LogFeed, Published
+from hf_train.values import Flavor, JobRef, JobSpec, JobState, Secret, Stage, Volume
+
+CANCEL_S = 1.2
+
+
+class HuggingFaceHub:
+    """The `ports.Hub` of a real run.
+
+    Args:
+        endpoint: Base address, `https://huggingface.co` or the local Hub's.
+        token: The token that launches.
+        job_token: The token that the Job gets as `HF_TOKEN`, None when it gets none.
+    """
+
+    def __init__(self, endpoint: str, token: Secret | None, job_token: Secret | None = None) -> None:
+        self._endpoint = endpoint.rstrip("/")
+        self._token = token
+        self._job_token = job_token
+        self._api = make_api(endpoint, token)
+
+    @property
+    def endpoint(self) -> str:
+        """Base address without a slash at its end."""
+        return self._endpoint
+
+    def whoami(self) -> Account:
+        """Owner of the launch token."""
+        with translated("whoami"):
+            return _account(self._api.whoami())
+
+    def job_owner(self) -> str:
+        """Owner of the token that the Job gets; empty when it gets none or the Hub does not know it."""
+        if self._job_token is None:
+            return ""
+        try:
+            with translated("whoami"):
+                return _account(self._api.whoami(token=self._job_token.reveal())).name
+        except (RefusedByHub, TransientHubError):
+            return ""
+
+    def hardware(self) -> Sequence[Flavor]:
+        """Flavors and prices."""
+        with translated("the hardware list"):
+            return tuple(_flavor(item) for item in self._api.list_jobs_hardware())
+
+    def submit(self, spec: JobSpec, secrets: Mapping[str, Secret]) -> JobState:
+        """Start a Job; one POST, never repeated here."""
+        with translated("the launch"):
+            info = self._api.run_job(
+                image=spec.image,
+                command=list(spec.command),
+                env=dict(spec.env),
+                secrets={name: secrets[name].reveal() for name in spec.secrets},
+                flavor=spec.flavor,
+                timeout=spec.timeout_s,
+                attempts=spec.attempts,
+                labels=dict(spec.labels),
+                volumes=[_volume(volume) for volume in spec.volumes],
+                namespace=spec.namespace,
+            )
+        return self._state(info)
+
+    def look(self, ref: JobRef) -> JobState:
+        """The Job now."""
+        with translated("the Job's stage"):
+            return self._state(self._api.inspect_job(job_id=ref.id, namespace=ref.namespace))
+
+    def find(self, namespace: str, labels: Mapping[str, str]) -> Sequence[JobState]:
+        """Jobs with all of these labels, newest first."""
+        with translated("the list of Jobs"):
+            found = [self._state(info) for info in self._api.list_jobs(labels=dict(labels), namespace=namespace)]
+        return sorted(found, key=lambda state: state.created_at.timestamp() if state.created_at else 0.0, reverse=True)
+
+    def cancel(self, ref: JobRef) -> None:
+        """Cancel, on a connection of its own: the shared one may be stuck in the call that a signal interrupted."""
+        close_session()
+        headers = {"Authorization": f"Bearer {self._token.reveal()}"} if self._token else {}
+        url = f"{self._endpoint}/api/jobs/{ref.namespace}/{ref.id}/cancel"
+        with translated("the cancel"):
+            answer = httpx2.post(url, headers=headers, timeout=CANCEL_S)
+            if answer.status_code == 404:
+                raise JobGone(ref.id)
+            if answer.status_code in TRANSIENT:
+                raise TransientHubError(f"HTTP {answer.status_code}")
+            if answer.is_error:
+                raise refusal("the cancel", answer.status_code, answer.headers.get("X-Error-Message", ""))
+
+    def follow(self, ref: JobRef) -> LogFeed:
+        """Start to read the log."""
+        token = self._token.reveal() if self._token else None
+        return StreamFeed(f"{self._endpoint}/api/jobs/{ref.namespace}/{ref.id}/logs", token)
+
+    def published(self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str]) -> Published:
+        """What a repo got between two moments."""
+        with translated(f"the repo {repo}"):
+            return published(self._api, kind, repo, since, until, extra)
+
+    def _state(self, info: JobInfo) -> JobState:
+        stage, text = _stage(str(info.status.stage))
+        durations = info.durations
+        return JobState(
+            ref=JobRef(id=info.id, namespace=info.owner.name, url=info.url),
+            stage=stage,
+            stage_text=text,
+            message=info.status.message or "",
+            created_at=info.created_at,
+            started_at=info.started_at,
+            finished_at=info.finished_at,
+            queued_s=_seconds(durations.scheduling_secs if durations else None),
+            running_s=_seconds(durations.running_secs if durations else None),
+            labels=info.labels or {},
+            image=info.docker_image or info.space_id or "",
+            command=tuple(info.command or ()),
+            flavor=str(getattr(info.flavor, "value", info.flavor) or ""),
+        )
+
+
+def stored_token() -> Secret | None:
+    """The token of `hf auth login` on this machine, None when there is none."""
+    token = get_token()
+    return Secret(token) if token else None
+
+
+def _account(body: Mapping[str, object]) -> Account:
+    orgs = body.get("orgs")
+    auth = body.get("auth")
+    access = auth.get("accessToken") if isinstance(auth, dict) else None
+    role = access.get("role") if isinstance(access, dict) else None
+    names = [org.get("name") for org in orgs if isinstance(org, dict)] if isinstance(orgs, list) else []
+    return Account(
+        name=str(body.get("name", "")),
+        orgs=tuple(str(name) for name in names if name),
+        role=str(role or ""),
+    )
+
+
+def _flavor(item: object) -> Flavor:
+    """One row; the price is per minute unless the Hub says another unit, and then it is not known to us."""
+    accelerator = getattr(item, "accelerator", None)
+    per_minute = getattr(item, "unit_label", "") == "minute"
+    price = getattr(item, "unit_cost_usd", None)
+    quantity = str(getattr(accelerator, "quantity", "") or "")
+    return Flavor(
+        name=str(getattr(item, "name", "")),
+        title=str(getattr(item, "pretty_name", "")),
+        cpu=str(getattr(item, "cpu", "")),
+        ram=str(getattr(item, "ram", "")),
+        accelerator=f"{quantity}x {accelerator.model} ({accelerator.vram})" if accelerator else "",
+        gpus=int(quantity) if quantity.isdecimal() else 0,
+        usd_per_minute=float(price) if per_minute and isinstance(price, int | float) else None,
+    )
+
+
+def _volume(volume: Volume) -> HubVolume:
+    return HubVolume(
+        type=volume.kind,
+        source=volume.source,
+        mount_path=volume.mount,
+        revision=volume.revision,
+        read_only=volume.read_only,
+        path=volume.path or None,
+    )
+
+
+def _stage(text: str) -> tuple[Stage, str]:
+    try:
+        return Stage(text), ""
+    except ValueError:
+        return Stage.UNKNOWN, text
+
+
+def _seconds(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

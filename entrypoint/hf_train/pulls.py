@@ -1,0 +1,138 @@
+"""Adapter: the pull request, through PyGithub. Nothing here may change a verdict: failures are returned in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import requests
+from github import Auth, Github, GithubException
+from github.IssueComment import IssueComment
+from github.Repository import Repository
+
+from hf_train.values import Secret
+
+TIMEOUT_S = 15
+MAX_COMMENTS = 3000
+_WORDS = {
+    401: "the GitHub token is not accepted",
+    403: "the GitHub token may not write here (a fork, or `permissions:` without `pull-requests: write`)",
+    404: "GitHub does not know this pull request, or the token cannot see it",
+    410: "the conversation is gone",
+    422: "GitHub does not accept the text",
+}
+
+
+def marker(key: str) -> str:
+    """The hidden first line of the sticky comment. The key may not end the HTML comment."""
+    return f"<!-- hf-train:{key.replace('--', '- -').replace('>', ' ').replace(chr(10), ' ')} -->"
+
+
+class GitHubPulls:
+    """The `ports.Pulls` of a real run.
+
+    Args:
+        api_url: `GITHUB_API_URL`.
+        token: The workflow's token.
+        repository: `owner/name`.
+    """
+
+    def __init__(self, api_url: str, token: Secret, repository: str) -> None:
+        # No retries in the library: a POST that timed out may have been stored, and is looked for first.
+        self._github = Github(
+            auth=Auth.Token(token.reveal()),
+            base_url=api_url,
+            timeout=TIMEOUT_S,
+            retry=None,
+            seconds_between_requests=None,
+            seconds_between_writes=None,
+        )
+        self._repository = repository
+        self._checks: dict[str, int] = {}
+        self._login: str | None = None
+
+    def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
+        """Write the sticky comment; an older double of ours (two runs raced) is removed."""
+        try:
+            return self._upsert(number, key, body), ""
+        except GithubException as error:
+            return "", _words(error)
+        except requests.RequestException as error:
+            return "", f"GitHub does not answer ({type(error).__name__})"
+
+    def previous_comment(self, number: int, key: str) -> str:
+        """Body of the sticky comment."""
+        try:
+            found = next(self._mine(number, key), None)
+        except (GithubException, requests.RequestException):
+            return ""
+        return found.body if found else ""
+
+    def write_check(self, sha: str, name: str, conclusion: str | None, title: str, summary: str) -> str:
+        """Write a check run."""
+        output: dict[str, str | list[dict[str, str | int]]] = {"title": title[:200], "summary": summary[:60_000]}
+        try:
+            repo = self._repo()
+            if name in self._checks:
+                run = repo.get_check_run(self._checks[name])
+                if conclusion:
+                    run.edit(status="completed", conclusion=conclusion, output=output)
+                else:
+                    run.edit(status="in_progress", output=output)
+            elif conclusion:
+                repo.create_check_run(name, sha, status="completed", conclusion=conclusion, output=output)
+            else:
+                self._checks[name] = repo.create_check_run(name, sha, status="in_progress", output=output).id
+        except GithubException as error:
+            return _words(error)
+        except requests.RequestException as error:
+            return f"GitHub does not answer ({type(error).__name__})"
+        return ""
+
+    def _repo(self) -> Repository:
+        return self._github.get_repo(self._repository, lazy=True)
+
+    def _upsert(self, number: int, key: str, body: str) -> str:
+        found = next(self._mine(number, key), None)
+        if found is not None:
+            if found.body != body:
+                found.edit(body)
+            return str(found.html_url)
+        issue = self._repo().get_issue(number)
+        try:
+            created = issue.create_comment(body)
+        except requests.Timeout:
+            stored = next(self._mine(number, key), None)
+            if stored is None:
+                raise
+            return str(stored.html_url)
+        doubles = list(self._mine(number, key))
+        for double in doubles[1:]:
+            double.delete()
+        if doubles and doubles[0].id != created.id:
+            doubles[0].edit(body)
+            return str(doubles[0].html_url)
+        return str(created.html_url)
+
+    def _mine(self, number: int, key: str) -> Iterator[IssueComment]:
+        """Our comments of this key, oldest first: by marker and by author, for anybody can paste a marker."""
+        start = marker(key)
+        issue = self._repo().get_issue(number)
+        for count, comment in enumerate(issue.get_comments()):
+            if count >= MAX_COMMENTS:
+                return
+            if (comment.body or "").startswith(start) and self._is_me(comment):
+                yield comment
+
+    def _is_me(self, comment: IssueComment) -> bool:
+        """Whether the token's own identity wrote it. A workflow's token may not ask who it is; then any bot is us."""
+        if self._login is None:
+            try:
+                self._login = self._github.get_user().login
+            except GithubException:
+                self._login = ""
+        author = comment.user.login
+        return author == self._login if self._login else author.endswith("[bot]")
+
+
+def _words(error: GithubException) -> str:
+    return _WORDS.get(error.status, f"GitHub answers {error.status}")

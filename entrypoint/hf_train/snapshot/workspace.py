@@ -1,0 +1,135 @@
+"""The checkout as a `ports.Workspace`: look at folders, and bring them into the bucket once."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from huggingface_hub import HfApi
+
+from hf_train import jobside
+from hf_train.errors import RefusedByPolicy
+from hf_train.hub_api import translated
+from hf_train.ports import Survey
+from hf_train.snapshot.gather import Gathered, gather, surveyed_digest
+from hf_train.snapshot.upload import HOUSE, Uploader
+from hf_train.values import Snapshot
+
+BUCKET = "jobs-artifacts"
+MAX_TEXT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    gathered: Gathered
+    extra: Mapping[str, bytes]
+
+
+class GitWorkspace:
+    """The `ports.Workspace` of a real run.
+
+    Args:
+        root: The checkout.
+        api: The client for the bucket.
+        committed: Send the commit's bytes (in CI) and not the work tree's.
+        repository: `owner/name` on GitHub, may be empty; names the pointer to the newest snapshot.
+        private: Whether that repository is private; None when it is not known.
+    """
+
+    def __init__(
+        self, root: Path, api: HfApi, *, committed: bool, repository: str = "", private: bool | None = None
+    ) -> None:
+        self._root = root
+        self._api = api
+        self._committed = committed
+        self._repository = repository
+        self._private = private
+        self._ready: dict[str, _Ready] = {}
+        self._scratch = Path(tempfile.mkdtemp(prefix="hf-train-snapshot-"))
+
+    def close(self) -> None:
+        """Remove what was put aside on this machine."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def is_file(self, path: str) -> bool:
+        """Whether this file lies in the workspace."""
+        found = self._inside(path)
+        return found is not None and found.is_file()
+
+    def is_folder(self, path: str) -> bool:
+        """Whether this folder lies in the workspace, or is named by an absolute path."""
+        return (self._root / path).is_dir()
+
+    def read_text(self, path: str) -> str | None:
+        """Content of a small text file of the workspace."""
+        found = self._inside(path)
+        if found is None or not found.is_file() or found.stat().st_size > MAX_TEXT:
+            return None
+        return found.read_text(encoding="utf-8", errors="replace")
+
+    def survey(self, folder: str, exclude: Sequence[str], extra: Mapping[PurePosixPath, bytes]) -> Survey:
+        """Gather a folder and compute its content address."""
+        scratch = Path(tempfile.mkdtemp(dir=self._scratch))
+        gathered = gather(self._root / folder, exclude, scratch, committed=self._committed)
+        laid = {str(path): content for path, content in extra.items()}
+        laid[f"{HOUSE}/start.sh"] = jobside.start_script()
+        digest = surveyed_digest(gathered, laid)
+        self._ready[digest] = _Ready(gathered, laid)
+        return Survey(
+            digest=digest,
+            files=len(gathered.files),
+            size=sum(file.size for file in gathered.files),
+            sha=gathered.sha,
+            dirty=gathered.dirty,
+            notes=gathered.notes,
+        )
+
+    def upload(self, survey: Survey, namespace: str) -> Snapshot:
+        """Bring a surveyed folder into the bucket, once.
+
+        Raises:
+            RefusedByPolicy: The bucket is public and the repository is not known to be.
+            RefusedByHub: The token may not write there.
+            TransientHubError: Worth another try; nothing half-written is ever taken for whole.
+        """
+        bucket = f"{namespace}/{BUCKET}"
+        with translated(f"the bucket {bucket}"):
+            self._api.create_bucket(bucket, private=True, exist_ok=True)
+            if not self._api.bucket_info(bucket).private and self._private is not False:
+                raise RefusedByPolicy(
+                    "Public bucket",
+                    f"{bucket} is public, and the code may not be.",
+                    f"Make it private: `hf buckets settings {bucket} --private`, or delete it; nothing was sent.",
+                )
+            ready = self._ready[survey.digest]
+            uploader = Uploader(self._api, bucket, survey.digest, self._repository)
+            uploader.bring(ready.gathered, self._files_beside(ready))
+        return Snapshot(
+            digest=survey.digest,
+            bucket=bucket,
+            path=uploader.path,
+            files=survey.files,
+            size=survey.size,
+            sha=survey.sha,
+            dirty=survey.dirty,
+        )
+
+    def _files_beside(self, ready: _Ready) -> Mapping[str, bytes]:
+        sums = "".join(f"{file.sha256}  {file.path}\n" for file in ready.gathered.files)
+        executables = "".join(f"{file.path}\n" for file in ready.gathered.files if file.executable)
+        links = "".join(f"{target}\t{path}\n" for path, target in ready.gathered.links)
+        return {
+            **ready.extra,
+            f"{HOUSE}/{jobside.SUMS}": sums.encode(),
+            f"{HOUSE}/{jobside.EXECUTABLES}": executables.encode(),
+            f"{HOUSE}/{jobside.LINKS}": links.encode(),
+        }
+
+    def _inside(self, path: str) -> Path | None:
+        if PurePosixPath(path).is_absolute():
+            return None
+        found = (self._root / path).resolve()
+        return found if found.is_relative_to(self._root.resolve()) else None
