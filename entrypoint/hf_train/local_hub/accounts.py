@@ -1,0 +1,121 @@
+"""Who asks: from a token to an account, and what that account may do.
+
+Any token is taken as the account `HubSettings.user`, since a local Hub has no secrets to guard from its own user.
+Tokens of a few shapes stand for the other cases that clients must cope with:
+
+| token | account |
+|---|---|
+| `hf_local_as_NAME` | user NAME with role write (a text after a dot is ignored: `hf_local_as_alice.ci`) |
+| `hf_local_read…` | the default user with role read: 403 on every write |
+| `hf_local_read_as_NAME` | user NAME with role read |
+| `hf_jwt_local_…` | what `POST /oauth/token` gives: may write to the one repo it was asked for |
+| any with `invalid` in it | nobody: 401 |
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from hf_train.local_hub.calls import HubError
+from hf_train.local_hub.settings import HubSettings
+
+Role = Literal["read", "write"]
+
+_JWT = "hf_jwt_local_"
+_INVALID = "Invalid credentials in Authorization header"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """The account behind a token.
+
+    Attributes:
+        name: User name.
+        role: `read` refuses every write.
+        orgs: Organisations that the account may write to.
+        scope: When not None, the only repo (`acme/model`, `datasets/acme/x`, `buckets/acme/b`) that it may write to.
+    """
+
+    name: str
+    role: Role = "write"
+    orgs: tuple[str, ...] = ()
+    scope: str | None = None
+
+    @property
+    def id(self) -> str:
+        """24 hex digits that stay the same for a name."""
+        return account_id(self.name)
+
+    def sees(self, namespace: str) -> bool:
+        """Whether private things in this namespace are visible."""
+        return namespace == self.name or namespace in self.orgs
+
+    def may_write(self, namespace: str, full_id: str | None = None) -> bool:
+        """Whether the account may write in this namespace (to `full_id`, for a token bound to one repo)."""
+        if self.role != "write" or not self.sees(namespace):
+            return False
+        return self.scope is None or self.scope == full_id
+
+
+def account_id(name: str) -> str:
+    """The id of a user or organisation: 24 hex digits from its name."""
+    return hashlib.sha256(name.encode()).hexdigest()[:24]
+
+
+def jwt_for(resource: str) -> str:
+    """The access token of a token exchange for one repo."""
+    return _JWT + base64.urlsafe_b64encode(resource.encode()).decode().rstrip("=")
+
+
+class Accounts:
+    """Reads the `Authorization` header.
+
+    Args:
+        settings: Names of the default user and of its organisations.
+    """
+
+    def __init__(self, settings: HubSettings) -> None:
+        self.settings = settings
+
+    def of_token(self, token: str) -> Account:
+        """The account of a token.
+
+        Raises:
+            HubError: 401 for a token that is refused.
+        """
+        if not token or "invalid" in token:
+            raise HubError(401, _INVALID)
+        user, orgs = self.settings.user, self.settings.orgs
+        if token.startswith(_JWT):
+            return Account(name=user, orgs=orgs, scope=_jwt_scope(token))
+        role: Role = "read" if token.startswith("hf_local_read") else "write"
+        for prefix in ("hf_local_as_", "hf_local_read_as_"):
+            if token.startswith(prefix):
+                name = token.removeprefix(prefix).partition(".")[0]
+                return Account(name=name, role=role, orgs=orgs if name == user else ())
+        return Account(name=user, role=role, orgs=orgs)
+
+    def of_header(self, authorization: str | None) -> Account | None:
+        """The account of an `Authorization` header, None without one.
+
+        Raises:
+            HubError: 401 for a header that is no bearer token or a token that is refused.
+        """
+        if authorization is None:
+            return None
+        kind, _, token = authorization.partition(" ")
+        if kind.lower() != "bearer":
+            raise HubError(401, _INVALID)
+        return self.of_token(token.strip())
+
+
+def _jwt_scope(token: str) -> str:
+    text = token.removeprefix(_JWT)
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise HubError(401, _INVALID) from error
