@@ -34,6 +34,7 @@ class PlainConsole:
         self._lines = 0
         self._bytes = 0
         self._dropped = 0
+        self._token = ""
 
     def redact(self, text: str) -> str:
         """The text without any known secret."""
@@ -123,16 +124,28 @@ class GitHubConsole(PlainConsole):
     @contextlib.contextmanager
     def untrusted(self) -> Iterator[None]:
         """Stop workflow commands with a fresh 256-bit token, whatever happens inside."""
-        token = secrets.token_hex(32)
-        self._print(f"::stop-commands::{token}")
+        self._stop()
         try:
             with super().untrusted():
                 yield
         finally:
-            self._print(f"::{token}::")
+            self._resume()
+
+    def _stop(self) -> None:
+        self._token = secrets.token_hex(32)
+        self._print(f"::stop-commands::{self._token}")
+
+    def _resume(self) -> None:
+        self._print(f"::{self._token}::")
+        self._token = ""
 
     def _annotate(self, kind: str, title: str, message: str) -> None:
+        stopped = bool(self._token)
+        if stopped:
+            self._resume()
         self._print(f"::{kind} title={_property(title)}::{_data(self.redact(message)[:4000])}")
+        if stopped:
+            self._stop()
 
 
 def _data(text: str) -> str:

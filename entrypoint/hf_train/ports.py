@@ -233,7 +233,7 @@ class Pulls(Protocol):
     """GitHub. Nothing here changes a verdict: a failure is returned in words."""
 
     def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
-        """Write the sticky comment. Returns (its URL, the problem); one of them is empty."""
+        """Write the sticky comment whose first line is `key`. Returns (its URL, the problem); one of them is empty."""
         ...
 
     def previous_comment(self, number: int, key: str) -> str:

@@ -22,11 +22,6 @@ _WORDS = {
 }
 
 
-def marker(key: str) -> str:
-    """The hidden first line of the sticky comment. The key may not end the HTML comment."""
-    return f"<!-- hf-train:{key.replace('--', '- -').replace('>', ' ').replace(chr(10), ' ')} -->"
-
-
 class GitHubPulls:
     """The `ports.Pulls` of a real run.
 
@@ -114,13 +109,12 @@ class GitHubPulls:
         return str(created.html_url)
 
     def _mine(self, number: int, key: str) -> Iterator[IssueComment]:
-        """Our comments of this key, oldest first: by marker and by author, for anybody can paste a marker."""
-        start = marker(key)
+        """Our comments of this key, oldest first: by first line and by author, for anybody can paste a marker."""
         issue = self._repo().get_issue(number)
         for count, comment in enumerate(issue.get_comments()):
             if count >= MAX_COMMENTS:
                 return
-            if (comment.body or "").startswith(start) and self._is_me(comment):
+            if (comment.body or "").startswith(key) and self._is_me(comment):
                 yield comment
 
     def _is_me(self, comment: IssueComment) -> bool:

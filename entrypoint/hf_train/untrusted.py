@@ -1,8 +1,8 @@
 r"""Text that a stranger wrote, made safe to print in a runner's log. Pure.
 
 The runner obeys `::command::` at the start of a line (after trimming white space) and `##[command]` anywhere in a line,
-and takes `\r` for a line end as well (actions/runner `ActionCommand.cs`; reference cases 1 and 8). So: split as the runner
-splits, strip terminal control first (stripping last would build new commands), then disarm.
+and takes `\r` for a line end as well (actions/runner `ActionCommand.cs`; reference cases 1 and 8). So: split as the
+runner splits, strip terminal control first (stripping last would build new commands), then disarm.
 """
 
 from __future__ import annotations

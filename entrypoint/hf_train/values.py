@@ -190,6 +190,7 @@ class Reason(StrEnum):
     COMPLETED = "completed"
     DETACHED = "detached"
     SKIPPED = "skipped"
+    REFUSED = "refused"
     FAILED = "failed"
     OUT_OF_MEMORY = "out-of-memory"
     TIMEOUT = "timeout"

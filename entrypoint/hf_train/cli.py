@@ -1,0 +1,76 @@
+"""The command line: the only reader of argv and the environment, the only place that exits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from hf_train import __version__, commands
+from hf_train.options import with_inputs
+
+app = typer.Typer(
+    name="hf-train",
+    help="Train models from a pull request on Hugging Face Jobs, and report what came out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"hf-train {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Train models from a pull request on Hugging Face Jobs, and report what came out."""
+
+
+app.command("run", help="Launch a training, follow it, report it. The command may stand after `--`.")(
+    with_inputs(commands.run)
+)
+app.command("plan", help="Show what `run` would submit; nothing is sent and nothing is spent.")(
+    with_inputs(commands.plan, also_format=True)
+)
+app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead run names.")(commands.cancel)
+app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(commands.explain)
+app.command(
+    "local-hub",
+    help="Run the embedded Hub; prints HF_ENDPOINT=... when it is ready.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)(commands.local_hub)
+app.command("demo", help="Train the quickstart example on the embedded Hub: no account, no Docker, no cost.")(
+    commands.demo
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the console script and of `python -m hf_train`.
+
+    Args:
+        argv: Words after the program's name; `sys.argv[1:]` by default.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    head, tail = words, []
+    if "--" in words and words[:1] in (["run"], ["plan"]):
+        cut = words.index("--")
+        head, tail = words[:cut], words[cut + 1 :]
+    for stream in (sys.stdout, sys.stderr):
+        # -I ignores PYTHONUTF8 and PYTHONUNBUFFERED; a log line may hold anything.
+        stream.reconfigure(encoding="utf-8", errors="replace", line_buffering=True)  # type: ignore[union-attr]
+    return commands.guarded(lambda: _dispatch(head), tail)
+
+
+def _dispatch(words: list[str]) -> int:
+    try:
+        result = app(args=words, prog_name="hf-train", standalone_mode=True)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 2
+    return result if isinstance(result, int) else 0

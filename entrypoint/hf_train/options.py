@@ -1,0 +1,57 @@
+"""From the table of inputs to the options of a command: declared once, in `inputs.fields`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+import typer
+
+from hf_train.inputs import FIELDS, Field
+
+
+def with_inputs(command: Callable[..., int], *, also_format: bool = False) -> Callable[..., int]:
+    """A typer command whose options are the inputs; the command gets them as one mapping.
+
+    Args:
+        command: Called with `flags`, and with `output_format` when asked for.
+        also_format: Add `--format text|json`.
+    """
+
+    def wrapped(**values: Any) -> int:
+        output_format = values.pop("output_format", None)
+        flags = {field.name: raw for field in FIELDS if (raw := _raw(values.get(field.key))) is not None}
+        return command(flags, output_format) if also_format else command(flags)
+
+    parameters = [_parameter(field) for field in FIELDS if field.flag]
+    if also_format:
+        annotation = Annotated[Literal["text", "json"], typer.Option("--format", help="How to print the plan.")]
+        parameters.append(_keyword("output_format", annotation, "text"))
+    wrapped.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    wrapped.__name__ = command.__name__
+    return wrapped
+
+
+def _raw(value: object) -> str | tuple[str, ...] | None:
+    if value is None or value == []:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return tuple(str(item) for item in value) if isinstance(value, list) else str(value)
+
+
+def _parameter(field: Field) -> inspect.Parameter:
+    help_text = f"{field.help} Default: {field.default}." if field.default else field.help
+    settings: Mapping[str, Any] = {"help": help_text, "rich_help_panel": field.group.value, "show_default": False}
+    if field.switch:
+        option = typer.Option(f"--{field.name}/--no-{field.name}", **settings)
+        return _keyword(field.key, Annotated[bool | None, option], None)
+    option = typer.Option(f"--{field.name}", metavar=field.metavar, **settings)
+    kind: Any = list[str] | None if field.many else str | None
+    return _keyword(field.key, Annotated[kind, option], None)
+
+
+def _keyword(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

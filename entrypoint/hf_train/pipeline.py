@@ -1,0 +1,199 @@
+"""The six stages over ports: inputs -> plan -> launch -> watch -> collect -> report. Report first, fail last."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hf_train.collect.reader import LogReader
+from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError, UserError
+from hf_train.findings import collect, live
+from hf_train.launch import Launched, by_nonce, launch, send
+from hf_train.plan import Plan
+from hf_train.ports import Ports
+from hf_train.prepare import Prepared, Request, prepare
+from hf_train.report import Phase, Report
+from hf_train.reporter import Reporter
+from hf_train.show import show_plan
+from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
+from hf_train.watch import Policy, Watcher, cancel
+
+UNSEEN_WAITS_S = (0.0, 0.6)
+
+
+def run(request: Request, ports: Ports) -> Report:
+    """One whole run.
+
+    Args:
+        request: What was asked for.
+        ports: The world.
+
+    Returns:
+        The report, already published. Its verdict has the exit code.
+
+    Raises:
+        UserError: The run was refused before there was a Job; that was reported too.
+    """
+    reporter = Reporter(request, ports)
+    try:
+        prepared = prepare(request, ports)
+        show_plan(prepared.plan, ports.console)
+    except UserError as error:
+        reporter.refused(error, None)
+        raise
+    return _Run(request, ports, reporter, prepared).go()
+
+
+def skip(request: Request, ports: Ports, why: str) -> Report:
+    """Report that nothing was run, and why."""
+    reporter = Reporter(request, ports)
+    report = Report(context=request.context, key=reporter.key, phase=Phase.ENDED, skipped=why)
+    return reporter.end(report)
+
+
+@dataclass(slots=True)
+class _Run:
+    request: Request
+    ports: Ports
+    reporter: Reporter
+    prepared: Prepared
+
+    @property
+    def plan(self) -> Plan:
+        return self.prepared.plan
+
+    def go(self) -> Report:
+        snapshot: Snapshot | None = None
+        try:
+            with self.ports.console.group("Send the code"):
+                snapshot = send(self.plan, self.ports)
+                self._say_sent(snapshot)
+            reuse = self.request.inputs.reuse == "auto"
+            launched = launch(self.prepared, self.request.context, self.ports, reuse=reuse, snapshot=snapshot)
+        except UserError as error:
+            self.reporter.refused(error, self.plan)
+            self.ports.files.forget()
+            raise
+        except Interrupted as stop:
+            return self._stopped_before_watch(stop, snapshot)
+        base = Report(
+            context=self.request.context,
+            key=self.reporter.key,
+            phase=Phase.QUEUED,
+            plan=self.plan,
+            snapshot=launched.snapshot,
+            state=launched.state,
+            reused=launched.reused,
+        )
+        return self._follow(base, launched)
+
+    def _follow(self, base: Report, launched: Launched) -> Report:
+        console, ref = self.ports.console, launched.state.ref
+        reader = LogReader()
+        watcher = Watcher(
+            ref=ref,
+            hub=self.ports.hub,
+            console=console,
+            clock=self.ports.clock,
+            policy=self._policy(),
+            on_lines=lambda lines: self._lines(reader, lines),
+            on_state=lambda state: self._live(base, state, reader),
+            seen=launched.state,
+        )
+        try:
+            console.info(launched.reused or f"Job {ref.id} was submitted.")
+            console.info(ref.url)
+            self.reporter.started(base)
+            if self.plan.detach:
+                outcome = Outcome(state=launched.state, reason=Reason.DETACHED)
+            else:
+                with console.group("Training log"), console.untrusted():
+                    outcome = watcher.run()
+        except Interrupted as stop:
+            outcome = self._stopped(stop, watcher)
+        return self._finish(base, outcome, reader)
+
+    def _finish(self, base: Report, outcome: Outcome, reader: LogReader) -> Report:
+        self.ports.files.forget()
+        ended = replace(base, phase=Phase.ENDED, outcome=outcome, state=outcome.state or base.state)
+        reading = reader.close()
+        findings = collect(reading, self.plan, ended.state, outcome, self.ports)
+        return self.reporter.end(replace(ended, findings=findings))
+
+    def _lines(self, reader: LogReader, lines: Sequence[str]) -> None:
+        self.ports.console.remote(lines)
+        self.ports.files.log(lines)
+        reader.feed("\n".join(lines) + "\n")
+
+    def _live(self, base: Report, state: JobState, reader: LogReader) -> None:
+        if state.stage is not Stage.RUNNING:
+            return
+        progress = reader.snapshot()
+        report = replace(base, phase=Phase.RUNNING, state=state, findings=live(progress), eta_s=progress.eta_seconds)
+        self.reporter.running(report)
+
+    def _policy(self) -> Policy:
+        inputs = self.request.inputs
+        return Policy(
+            queue_timeout_s=inputs.queue_timeout,
+            watch_s=self.plan.watch_s,
+            on_watch_timeout=inputs.on_watch_timeout,
+        )
+
+    def _stopped(self, stop: Interrupted, watcher: Watcher) -> Outcome:
+        """The workflow was cancelled: cancel first, talk later."""
+        if self.request.inputs.on_cancel == "keep":
+            return self._outcome(watcher, Reason.KEPT, stop, confirmed=False)
+        confirmed = cancel(self.ports.hub, watcher.ref, self.ports.clock)
+        if confirmed:
+            with contextlib.suppress(TransientHubError, RefusedByHub, JobGone):
+                watcher.seen = self.ports.hub.look(watcher.ref)
+        return self._outcome(watcher, Reason.CANCELLED, stop, confirmed=confirmed)
+
+    def _outcome(self, watcher: Watcher, reason: Reason, stop: Interrupted, *, confirmed: bool) -> Outcome:
+        return Outcome(
+            state=watcher.seen,
+            reason=reason,
+            signum=stop.signum,
+            cancel_confirmed=confirmed,
+            log_lines=watcher.log_lines,
+        )
+
+    def _stopped_before_watch(self, stop: Interrupted, snapshot: Snapshot | None) -> Report:
+        """A signal while the code was sent or the POST was on its way: the Job may exist, so it is looked for."""
+        state, confirmed = None, True
+        if self.request.inputs.on_cancel != "keep":
+            for wait in UNSEEN_WAITS_S:
+                self.ports.clock.sleep(wait)
+                try:
+                    found = by_nonce(self.plan, self.ports)
+                except (TransientHubError, RefusedByHub, JobGone):
+                    confirmed = False
+                    continue
+                for one in found:
+                    state, confirmed = one, cancel(self.ports.hub, one.ref, self.ports.clock)
+                if found:
+                    break
+        reason = Reason.KEPT if self.request.inputs.on_cancel == "keep" else Reason.CANCELLED
+        outcome = Outcome(state=state, reason=reason, signum=stop.signum, cancel_confirmed=confirmed)
+        if confirmed and state is not None:
+            self.ports.files.forget()
+        report = Report(
+            context=self.request.context,
+            key=self.reporter.key,
+            phase=Phase.ENDED,
+            plan=self.plan,
+            snapshot=snapshot,
+            state=state,
+            outcome=outcome,
+        )
+        return self.reporter.end(report)
+
+    def _say_sent(self, snapshot: Snapshot | None) -> None:
+        if snapshot is None:
+            self.ports.console.info("No code is sent.")
+        else:
+            self.ports.console.info(
+                f"{snapshot.files} files, {snapshot.size / 1e6:.2f} MB in {snapshot.bucket}/{snapshot.path}"
+            )

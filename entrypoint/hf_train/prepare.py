@@ -1,0 +1,181 @@
+"""From inputs to a plan: look at the workspace first (free, offline), then at the Hub. Nothing is sent or spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from hf_train.context import Context
+from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError
+from hf_train.inputs import Inputs, resolve_secrets
+from hf_train.plan import HOUSE, Facts, Plan, make_plan
+from hf_train.ports import Account, Clock, Ports, Survey
+from hf_train.values import Flavor, LocalVolume, Secret
+
+T = TypeVar("T")
+PATIENCE_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One run as it was asked for.
+
+    Attributes:
+        inputs: The inputs.
+        context: Where it was started.
+        environ: The step's environment, for the values of the secrets.
+        nonce: Random word that marks this launch.
+    """
+
+    inputs: Inputs
+    context: Context
+    environ: Mapping[str, str]
+    nonce: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prepared:
+    """A plan, and the secrets that it names.
+
+    Attributes:
+        plan: The plan.
+        secrets: Values of its secrets.
+    """
+
+    plan: Plan
+    secrets: Mapping[str, Secret]
+
+
+def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepared:
+    """Make the plan.
+
+    Args:
+        request: What was asked for.
+        ports: The world.
+        offline: Plan without a token: the namespace stays open, and an unreachable Hub is a note.
+
+    Raises:
+        BadInput: With every problem that the workspace shows.
+        RefusedByHub: The Hub does not accept the token.
+        LostSight: The Hub cannot be reached.
+    """
+    secrets, code, folders, script_path = _look_at_workspace(request, ports, tolerate_missing_secrets=offline)
+    account, flavors = _look_at_hub(ports, offline=offline)
+    facts = Facts(
+        account=account,
+        flavors=flavors,
+        code=code,
+        folders=folders,
+        script_path=script_path,
+        nonce=request.nonce,
+    )
+    config = (
+        ports.workspace.read_text(_in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
+    )
+    plan = make_plan(request.inputs, request.context, facts, config_text=config)
+    return Prepared(plan=plan, secrets=secrets)
+
+
+def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_S) -> T:
+    """Call until the answer is not transient. Only for calls that may be repeated.
+
+    Raises:
+        LostSight: The Hub did not answer within the limit.
+    """
+    began, pause = clock.monotonic(), 1.0
+    while True:
+        try:
+            return call()
+        except TransientHubError as error:
+            waited = clock.monotonic() - began
+            wait = max(pause, error.retry_after_s or 0.0)
+            if waited + wait > limit_s:
+                raise LostSight(
+                    "Hub not reached", f"{error}; gave up after {waited:.0f} s.", "Try again later."
+                ) from error
+            clock.sleep(wait)
+            pause = min(pause * 2, 30.0)
+
+
+def _look_at_workspace(
+    request: Request, ports: Ports, *, tolerate_missing_secrets: bool
+) -> tuple[Mapping[str, Secret], Survey | None, tuple[tuple[str, Survey], ...], PurePosixPath | None]:
+    inputs, problems = request.inputs, _missing(request.inputs, ports)
+    secrets: Mapping[str, Secret] = {}
+    try:
+        words = (*inputs.command, *inputs.args, *inputs.env.values())
+        secrets = resolve_secrets(inputs, request.environ, words)
+    except BadInput as error:
+        if not tolerate_missing_secrets:
+            problems += error.problems
+    if problems:
+        raise BadInput(problems)
+    extra: dict[PurePosixPath, bytes] = {}
+    script_path = None
+    if inputs.script and _is_url(inputs.script):
+        script_path = PurePosixPath(HOUSE, "scripts", _script_name(inputs.script))
+        extra[script_path] = ports.scripts.fetch(inputs.script)
+    code = None
+    local = dict.fromkeys(volume.folder for volume in inputs.volumes if isinstance(volume, LocalVolume))
+    folders = [(name, _survey(ports, name, inputs, {}, problems)) for name in local]
+    if inputs.path != "none" or extra:
+        code = _survey(ports, inputs.path if inputs.path != "none" else "", inputs, extra, problems)
+    if problems:
+        raise BadInput(problems)
+    return secrets, code, tuple(folders), script_path
+
+
+def _survey(
+    ports: Ports, folder: str, inputs: Inputs, extra: Mapping[PurePosixPath, bytes], problems: list[str]
+) -> Survey:
+    try:
+        return ports.workspace.survey(folder, inputs.exclude, extra)
+    except BadInput as error:
+        problems += error.problems
+        return Survey(digest="", files=0, size=0)
+
+
+def _missing(inputs: Inputs, ports: Ports) -> list[str]:
+    problems = []
+    if inputs.path != "none" and not ports.workspace.is_folder(inputs.path):
+        problems.append(f"path: there is no folder {inputs.path!r}")
+    elif inputs.script and not _is_url(inputs.script) and not ports.workspace.is_file(_in_path(inputs, inputs.script)):
+        problems.append(f"script: there is no file {inputs.script!r} in {inputs.path!r}")
+    if inputs.config and not ports.workspace.is_file(_in_path(inputs, inputs.config)):
+        problems.append(f"config: there is no file {inputs.config!r} in {inputs.path!r}")
+    problems += [
+        f"volumes: there is no folder {volume.folder!r} (a Hub source starts with hf://)"
+        for volume in inputs.volumes
+        if isinstance(volume, LocalVolume) and not ports.workspace.is_folder(volume.folder)
+    ]
+    return problems
+
+
+def _look_at_hub(ports: Ports, *, offline: bool) -> tuple[Account | None, tuple[Flavor, ...] | None]:
+    if not offline:
+        account = patiently(ports.clock, ports.hub.whoami)
+        return account, tuple(patiently(ports.clock, ports.hub.hardware))
+    try:
+        flavors: tuple[Flavor, ...] | None = tuple(ports.hub.hardware())
+    except (RefusedByHub, TransientHubError):
+        flavors = None
+    try:
+        return ports.hub.whoami(), flavors
+    except (RefusedByHub, TransientHubError):
+        return None, flavors
+
+
+def _in_path(inputs: Inputs, name: str | None) -> str:
+    return str(PurePosixPath(inputs.path if inputs.path != "none" else ".", name or ""))
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(("http://", "https://"))
+
+
+def _script_name(url: str) -> str:
+    name = PurePosixPath(url.split("?", 1)[0].split("#", 1)[0]).name
+    safe = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name) or "script"
+    return safe if safe.endswith(".py") else f"{safe}.py"

@@ -1,0 +1,267 @@
+"""The comment that lives on the pull request: queued, running, result. Readable on a phone, details folded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from hf_train import __version__
+from hf_train.report.chart import caption, main_curve, mermaid, sparkline
+from hf_train.report.model import Phase, Report
+from hf_train.report.verdict import verdict_of
+from hf_train.report.words import DASH, block, code, duration, link, money, number, one_line
+from hf_train.values import Metric, ModelLink
+
+MAX_UNITS = 60_000
+"""GitHub refuses a comment of more than 65,536 characters; counted here in UTF-16 units, with room to spare."""
+MAX_ROWS = 50
+_QUIET = (
+    "runtime",
+    "per_second",
+    "total_flos",
+    "epoch",
+    "learning_rate",
+    "grad_norm",
+    "num_tokens",
+    "_memory",
+    "memory/",
+)
+
+
+def comment(report: Report, marker: str) -> str:
+    """The comment's Markdown.
+
+    Args:
+        report: The run.
+        marker: The hidden first line that makes it sticky.
+    """
+    for rows in (MAX_ROWS, 20, 5):
+        text = "\n".join([marker, result_mark(report), *body(report, rows)]) + "\n"
+        if len(text.encode("utf-16-le")) // 2 <= MAX_UNITS:
+            return text
+    return "\n".join([marker, result_mark(report), _headline(report)]) + "\n"
+
+
+def body(report: Report, rows: int = MAX_ROWS) -> list[str]:
+    """The comment without its marks."""
+    parts = [
+        [_headline(report)],
+        [_where(report)],
+        _status(report),
+        _metrics(report, rows),
+        _results(report),
+        _cause(report),
+        _curve(report),
+        _problems(report),
+        _details(report),
+        [_footer(report)],
+    ]
+    lines: list[str] = []
+    for part in parts:
+        if any(part):
+            lines += [*part, ""]
+    return lines
+
+
+def result_mark(report: Report) -> str:
+    """A hidden fingerprint of the result, for `comment: on-change`."""
+    what = [verdict_of(report).reason, sorted((m.name, number(m.value)) for m in report.findings.metrics)]
+    return f"<!-- hf-train-result:{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]} -->"
+
+
+def _headline(report: Report) -> str:
+    verdict = verdict_of(report)
+    words = [f"### {verdict.sign} {verdict.headline}"]
+    if report.phase is Phase.ENDED and report.duration_s is not None:
+        words.append(f"{duration(report.duration_s)}, {money(report.cost_usd)}")
+    return " · ".join(words)
+
+
+def _where(report: Report) -> str:
+    words = [code(report.key)]
+    sha = report.context.head_sha or (report.snapshot.sha if report.snapshot else "")
+    if sha:
+        repository = report.context.repository
+        url = f"{report.context.server_url}/{repository}/commit/{sha}" if repository else ""
+        words.append(f"commit {link(sha[:7], url)}")
+    if report.ref:
+        words.append(f"Job {link(report.ref.id, report.ref.url)}")
+    if report.context.run_url:
+        words.append(f"[workflow run]({report.context.run_url})")
+    return " · ".join(words)
+
+
+def _status(report: Report) -> list[str]:
+    """What a live comment says: where the run stands, since when, what it has cost."""
+    if report.skipped:
+        return [one_line(report.skipped)]
+    if report.refused:
+        lines = [*report.refused.message.splitlines(), report.refused.hint]
+        return [f"- {code(line)}" for line in lines if line]
+    if report.reused:
+        return [f"♻️ {one_line(report.reused)}"]
+    if report.phase is Phase.ENDED or report.plan is None:
+        return []
+    words = [f"{code(report.plan.job.flavor)}, at most {duration(report.plan.job.timeout_s)}"]
+    if report.plan.budget.worst_case_usd is not None:
+        words.append(f"at most {money(report.plan.budget.worst_case_usd)}")
+    step, total = report.findings.progress
+    if report.phase is Phase.RUNNING:
+        if report.state and report.state.started_at:
+            words.append(f"since {clock(report.state.started_at)}")
+        if step is not None:
+            words.append(f"step {step:,}/{total:,}" if total else f"step {step:,}")
+        if report.eta_s is not None:
+            words.append(f"about {duration(report.eta_s)} left")
+        words.append(f"{money(report.cost_usd)} so far")
+    elif report.state and report.state.message:
+        words.append(code(report.state.message))
+    return [" · ".join(words)]
+
+
+def clock(moment: datetime) -> str:
+    """`14:05 UTC`."""
+    return moment.strftime("%H:%M UTC")
+
+
+def shown_metrics(report: Report) -> Sequence[Metric]:
+    """The named ones in the named order; else all, results before speeds and counters."""
+    metrics = report.findings.metrics
+    wanted = report.plan.expect.metrics if report.plan else ()
+    if wanted:
+        by_name = {metric.name: metric for metric in metrics}
+        return [by_name[name] for name in wanted if name in by_name]
+    return sorted(metrics, key=lambda metric: any(word in metric.name for word in _QUIET))
+
+
+def _metrics(report: Report, rows: int) -> list[str]:
+    metrics = shown_metrics(report)
+    wanted = report.plan.expect.metrics if report.plan else ()
+    missing = [name for name in wanted if name not in {metric.name for metric in metrics}]
+    if not metrics and not missing:
+        ran = report.phase is Phase.ENDED and report.state is not None
+        return ["No metrics were found."] if ran else []
+    live = report.phase is Phase.RUNNING
+    lines = [f"| Metric | {'So far' if live else 'This run'} | Source |", "|:--|--:|:--|"]
+    lines += [f"| {code(m.name, 64)} | {number(m.value)} | {code(m.source, 64)} |" for m in metrics[:rows]]
+    lines += [f"| {code(name, 64)} | {DASH} | not found |" for name in missing[:rows]]
+    if len(metrics) > rows:
+        lines.append(f"\n+{len(metrics) - rows} more in the summary of the workflow run.")
+    return lines
+
+
+def _results(report: Report) -> list[str]:
+    if report.phase is not Phase.ENDED or report.state is None:
+        return []
+    lines = []
+    if report.findings.model:
+        lines.append(f"**Model** {_model(report, report.findings.model)}")
+    elif report.findings.model_note:
+        lines.append(f"**Model** {one_line(report.findings.model_note)}")
+    lines += [f"**Also** {_model(report, other)}" for other in report.findings.others]
+    words = []
+    if report.plan:
+        words.append(f"**Ran** on {code(report.plan.job.flavor)} for {duration(report.duration_s)}")
+        if report.state.queued_s is not None:
+            words.append(f"queued {duration(report.state.queued_s)}")
+        words.append(f"cost {money(report.cost_usd)}")
+    if words:
+        lines.append(" · ".join(words))
+    if report.findings.tracker_urls:
+        links = ", ".join(link(url, url) for url in report.findings.tracker_urls[:3])
+        lines.append(f"**Tracker** {links}")
+    return [f"{line}  " for line in lines]
+
+
+def _model(report: Report, model: ModelLink) -> str:
+    """A link pinned to the commit. A private repo is not described on a public pull request."""
+    text = f"{link(f'{model.repo}@{model.revision[:7]}', model.url)}"
+    if model.private and report.context.private is False:
+        return f"{text} (private)"
+    words = [f"{code(model.title, 80)}" if model.title else ""]
+    if model.has_weights is False:
+        words.append("no weights at that commit")
+    return " · ".join([text, *(word for word in words if word)])
+
+
+def _cause(report: Report) -> list[str]:
+    findings = report.findings
+    failed = verdict_of(report).level in {"failure", "warning"}
+    if report.phase is not Phase.ENDED or not failed:
+        return []
+    lines = []
+    if report.state and report.state.message:
+        lines.append(f"The Hub says {code(report.state.message)}.")
+    if findings.cause and findings.cause != "unknown":
+        lines.append(f"Cause: {code(findings.cause)}.")
+    if findings.cause_line:
+        lines.append(code(findings.cause_line))
+    if findings.hint:
+        lines.append(one_line(findings.hint))
+    step, total = findings.progress
+    if step is not None:
+        lines.append(f"Last seen at step {step:,}{f' of {total:,}' if total else ''}.")
+    return [f"> {line}  " for line in lines]
+
+
+def _curve(report: Report) -> list[str]:
+    found = main_curve(dict(report.findings.curve))
+    if found is None:
+        return []
+    name, points = found
+    if report.phase is not Phase.ENDED:
+        return [f"{code(caption(name, points))} {sparkline(points)}"]
+    return [
+        "<details>",
+        f"<summary>Curve: {code(caption(name, points))} {sparkline(points)}</summary>".replace("`", ""),
+        "",
+        mermaid(name, points),
+        "",
+        "</details>",
+    ]
+
+
+def _problems(report: Report) -> list[str]:
+    problems = [*report.problems, *report.findings.problems]
+    if report.outcome:
+        problems += report.outcome.log_problems
+    return [f"- {code(problem)}" for problem in dict.fromkeys(problems)][:10]
+
+
+def _details(report: Report) -> list[str]:
+    plan = report.plan
+    if plan is None:
+        return []
+    lines = ["<details>", "<summary>How this was run</summary>", ""]
+    lines += ["The same Job by hand:", "", block(plan.equal_line, "sh"), ""]
+    rows = [
+        ("Image", code(plan.job.image)),
+        ("Flavor", code(_flavor_words(report))),
+        ("Limit", f"{duration(plan.job.timeout_s)}, {plan.job.attempts or 1} attempt(s)"),
+        ("Worst case", money(plan.budget.worst_case_usd)),
+    ]
+    if report.snapshot:
+        snapshot = report.snapshot
+        dirty = f", {snapshot.dirty} changed file(s)" if snapshot.dirty else ""
+        size = f"{snapshot.files} files, {snapshot.size / 1e6:.1f} MB{dirty}"
+        rows.append(("Code", f"{code(snapshot.digest[:16])} ({size})"))
+    rows.append(("Key", code(plan.key)))
+    lines += ["| | |", "|:--|:--|", *(f"| {name} | {value} |" for name, value in rows), ""]
+    lines += [f"- {code(note)}" for note in plan.notes]
+    return [*lines, "", "</details>"]
+
+
+def _flavor_words(report: Report) -> str:
+    plan = report.plan
+    if plan is None or plan.budget.flavor is None:
+        return plan.job.flavor if plan else ""
+    flavor = plan.budget.flavor
+    parts = [flavor.name, flavor.accelerator or flavor.cpu, flavor.ram]
+    return ", ".join(part for part in parts if part)
+
+
+def _footer(report: Report) -> str:
+    attempt = f", attempt {report.context.run_attempt}" if report.context.run_attempt > 1 else ""
+    return f"<sub>hf-train {__version__}{attempt}</sub>"

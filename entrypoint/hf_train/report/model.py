@@ -1,0 +1,78 @@
+"""The one object that every projection reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from hf_train.context import Context
+from hf_train.errors import UserError
+from hf_train.plan import Plan
+from hf_train.values import Findings, JobRef, JobState, Outcome, Snapshot
+
+
+class Phase(StrEnum):
+    """Where in its life a run is when it is reported."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """One run, as far as it is known.
+
+    Attributes:
+        context: Where it was started.
+        key: Key of its sticky comment.
+        phase: Where in its life it is.
+        plan: What was planned; None when it was skipped before there was a plan.
+        snapshot: What was sent; None when nothing was, or not yet.
+        state: The last look at the Job.
+        outcome: How it ended; None while it lives.
+        findings: What came out so far.
+        reused: Why no new Job was paid for, in words; empty when one was.
+        skipped: Why nothing was run, in words.
+        refused: The error that stopped the run before there was a Job.
+        problems: What went wrong beside the training, in words.
+        comment_url: Address of the sticky comment.
+        comment_file: Path of the comment's text.
+        report_file: Path of `report.json`.
+        eta_s: Seconds left by the log's own word, None when it says none.
+    """
+
+    context: Context
+    key: str
+    phase: Phase
+    plan: Plan | None = None
+    snapshot: Snapshot | None = None
+    state: JobState | None = None
+    outcome: Outcome | None = None
+    findings: Findings = field(default_factory=Findings)
+    reused: str = ""
+    skipped: str = ""
+    refused: UserError | None = None
+    problems: tuple[str, ...] = ()
+    comment_url: str = ""
+    comment_file: str = ""
+    report_file: str = ""
+    eta_s: float | None = None
+
+    @property
+    def ref(self) -> JobRef | None:
+        """The Job, when there is one."""
+        return self.state.ref if self.state else None
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds that the Job ran, by the Hub's own count; waiting is not in it."""
+        return self.state.running_s if self.state else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What it cost so far: the Hub bills started minutes of running. None when price or time is not known."""
+        flavor = self.plan.budget.flavor if self.plan else None
+        if flavor is None or self.duration_s is None:
+            return None
+        return flavor.cost_usd(self.duration_s)

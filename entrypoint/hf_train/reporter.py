@@ -1,0 +1,150 @@
+"""When to say what: the sticky comment, the check, outputs and files. A failure here is a problem in the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hf_train.errors import UserError
+from hf_train.plan import Plan
+from hf_train.ports import Ports
+from hf_train.prepare import Request
+from hf_train.report import (
+    Phase,
+    Report,
+    as_json,
+    check_conclusion,
+    check_summary,
+    comment,
+    outputs,
+    result_mark,
+    summary,
+    verdict_of,
+)
+
+LIVE_EVERY_S = 300.0
+
+
+def marker(key: str) -> str:
+    """The hidden first line that makes a comment ours. The key may not end the HTML comment."""
+    safe = "".join(sign if sign.isprintable() and sign not in "<>" else " " for sign in key)
+    while "--" in safe:
+        safe = safe.replace("--", "-")
+    return f"<!-- hf-train:{safe} -->"
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Publishes the reports of one run.
+
+    Attributes:
+        request: What was asked for.
+        ports: The world.
+    """
+
+    request: Request
+    ports: Ports
+    _last_live: float | None = field(default=None, init=False)
+    _last_text: str = field(default="", init=False)
+    _comment_url: str = field(default="", init=False)
+    _problems: list[str] = field(default_factory=list, init=False)
+
+    @property
+    def key(self) -> str:
+        """Key of the sticky comment."""
+        return self.request.inputs.comment_key or self.request.context.comment_key
+
+    def started(self, report: Report) -> None:
+        """The Job exists: its id is an output from now on, whatever happens."""
+        self.ports.files.outputs(outputs(report))
+        if self.request.inputs.comment == "always":
+            self._write_comment(report)
+        self._write_check(report)
+
+    def running(self, report: Report) -> None:
+        """The Job runs: the comment follows, at most once in five minutes."""
+        now = self.ports.clock.monotonic()
+        due = self._last_live is None or now - self._last_live >= LIVE_EVERY_S
+        if due and self.request.inputs.comment == "always":
+            self._last_live = now
+            self._write_comment(report)
+
+    def refused(self, error: UserError, plan: Plan | None) -> None:
+        """Nothing was started: say so where people look."""
+        report = Report(context=self.request.context, key=self.key, phase=Phase.ENDED, plan=plan, refused=error)
+        self.end(report)
+
+    def end(self, report: Report) -> Report:
+        """The last word: outputs, comment, check, files, summary, in this order."""
+        self.ports.files.outputs(outputs(report))
+        if self._wants_last_comment(report):
+            self._write_comment(report)
+        self._write_check(report)
+        report = replace(report, comment_url=self._comment_url, problems=(*report.problems, *self._problems))
+        text = self.ports.console.redact(comment(report, marker(self.key)))
+        files = self.ports.files
+        report = replace(report, comment_file=files.report("comment.md", text))
+        files.report("summary.md", summary(report))
+        report_file = files.report("report.json", as_json(report))
+        report = replace(report, report_file=report_file)
+        if report_file:
+            files.report("report.json", as_json(report))
+        files.summary(summary(report))
+        files.outputs(outputs(report))
+        self._say(report)
+        return report
+
+    def _wants_last_comment(self, report: Report) -> bool:
+        mode = self.request.inputs.comment
+        if mode == "on-failure":
+            return verdict_of(report).level in {"failure", "warning"}
+        if mode == "on-change" and self.ports.pulls and self.request.context.pull:
+            before = self.ports.pulls.previous_comment(self.request.context.pull.number, marker(self.key))
+            return result_mark(report) not in before
+        return mode != "never"
+
+    def _write_comment(self, report: Report) -> None:
+        pull = self.request.context.pull
+        if pull is None or self.ports.pulls is None or self.request.inputs.comment == "never":
+            return
+        text = self.ports.console.redact(comment(report, marker(self.key)))
+        if text == self._last_text:
+            return
+        url, problem = self.ports.pulls.upsert_comment(pull.number, marker(self.key), text)
+        if problem:
+            self._problem(f"The comment could not be written: {problem}.")
+        else:
+            self._last_text, self._comment_url = text, url
+
+    def _write_check(self, report: Report) -> None:
+        sha = self.request.context.head_sha
+        if not (self.request.inputs.check and self.ports.pulls and sha):
+            return
+        title, markdown = check_summary(report)
+        redacted = self.ports.console.redact(markdown)
+        problem = self.ports.pulls.write_check(sha, self.key, check_conclusion(report), title, redacted)
+        if problem:
+            self._problem(f"The check could not be written: {problem}.")
+
+    def _problem(self, text: str) -> None:
+        if text not in self._problems:
+            self._problems.append(text)
+            self.ports.console.warning("Report", text)
+
+    def _say(self, report: Report) -> None:
+        """The verdict in the step's log, outside of any group."""
+        verdict, console = verdict_of(report), self.ports.console
+        if report.refused:
+            return  # the command line prints the error itself
+        details = [report.skipped, report.findings.cause_line, report.findings.hint, report.findings.model_note]
+        text = " ".join(part for part in (verdict.headline + ".", *details) if part)
+        where = f" {report.ref.url}" if report.ref else ""
+        if verdict.level == "failure":
+            console.error("hf-train", f"{text}{where}")
+        elif verdict.level == "warning":
+            console.warning("hf-train", f"{text}{where}")
+        elif report.skipped:
+            console.notice("hf-train", text)
+        else:
+            console.info(f"{verdict.sign} {text}{where}")
+        if report.findings.model:
+            console.info(f"Model: {report.findings.model.url}")

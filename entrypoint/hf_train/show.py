@@ -1,0 +1,70 @@
+"""The plan, for people and as JSON. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hf_train.plan import Plan, usd
+from hf_train.ports import Console
+from hf_train.report.words import duration
+
+
+def show_plan(plan: Plan, console: Console) -> None:
+    """Print the plan in a group of its own; notes stand outside, where they are seen."""
+    with console.group("Plan"):
+        for name, value in rows(plan):
+            console.info(f"{name:<12} {value}")
+        console.info("")
+        console.info("The same Job by hand (once the code is in the bucket):")
+        console.info(console.redact(plan.equal_line))
+    for note in plan.notes:
+        console.notice("Plan", note)
+
+
+def rows(plan: Plan) -> list[tuple[str, str]]:
+    """Name and value of each line of the plan."""
+    job, flavor = plan.job, plan.budget.flavor
+    price = f", {usd(flavor.usd_per_minute)} a minute" if flavor and flavor.usd_per_minute is not None else ""
+    hardware = f" ({flavor.accelerator or flavor.cpu}, {flavor.ram}{price})" if flavor else ""
+    worst = plan.budget.worst_case_usd
+    table = [
+        ("namespace", job.namespace),
+        ("image", job.image),
+        ("command", " ".join(job.command)),
+        ("flavor", f"{job.flavor}{hardware}"),
+        ("timeout", duration(job.timeout_s)),
+        ("attempts", str(job.attempts or 1)),
+        ("worst case", usd(worst) if worst is not None else "price not known"),
+        ("env", ", ".join(job.env) or "-"),
+        ("secrets", ", ".join(job.secrets) or "-"),
+        *(("volume", volume.as_option()) for volume in job.volumes),
+        ("key", plan.key),
+    ]
+    if plan.code:
+        dirty = f", {plan.code.dirty} changed" if plan.code.dirty else ""
+        table.insert(3, ("code", f"{plan.code.files} files, {plan.code.size / 1e6:.2f} MB{dirty}"))
+    return table
+
+
+def plan_json(plan: Plan) -> str:
+    """The plan as JSON: the spec that would be submitted, and what stands around it."""
+    job = plan.job
+    document: dict[str, Any] = {
+        "namespace": job.namespace,
+        "image": job.image,
+        "command": list(job.command),
+        "flavor": job.flavor,
+        "timeout-s": job.timeout_s,
+        "attempts": job.attempts or 1,
+        "env": dict(job.env),
+        "secrets": list(job.secrets),
+        "volumes": [volume.as_option() for volume in job.volumes],
+        "labels": dict(job.labels),
+        "worst-case-usd": plan.budget.worst_case_usd,
+        "key": plan.key,
+        "snapshot": plan.code.digest if plan.code else None,
+        "notes": list(plan.notes),
+        "hf-jobs-run": plan.equal_line,
+    }
+    return json.dumps(document, indent=2)
