@@ -1,0 +1,130 @@
+"""Python dict lines: transformers 4 (raw floats) and 5 (quoted strings), TRL, SetFit, Axolotl, accelerate, Keras.
+
+They rarely start their line: a bar, a prefix or prose may stand in front. Sources: reference §1.1, §1.2, §1.6.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from hf_train.collect.families.base import Family, Read
+from hf_train.collect.ledger import STRUCTURED, Ledger
+from hf_train.collect.values import is_grad_norm, is_result, to_number, word_set
+
+_DICT = re.compile(r"\{'[^{}]*\}")
+_PAIR = re.compile(
+    r"""'([^'\n]{1,100})':\s?(?:(?:np\.\w+|tensor|array|torch\.tensor)\(\s*)?"""
+    r"""(?:'([^'\n]*)'|"([^"\n]*)"|([-+.\w]+))"""
+)
+_STEP_KEYS = ("step", "global_step", "current_steps", "iter", "iteration", "num_updates")
+_ARGUMENTS = word_set(
+    """
+    eval_steps eval_delay eval_accumulation_steps eval_batch_size eval_strategy eval_on_start eval_split eval_size
+    eval_dataset eval_packing eval_max_new_tokens eval_sample_packing train_batch_size train_size train_split
+    train_file train_dataset loss_type loss_weights loss_fn loss_scale label_smoothing
+    """
+)
+_TRAIN_END = frozenset({"train_runtime", "train_samples_per_second", "train_steps_per_second", "train_loss"})
+
+
+@lru_cache(maxsize=4096)
+def _kind(key: str) -> int:
+    """3 for a key of the end line, 2 for an evaluation, 1 for a step, 0 for a key that proves nothing."""
+    if key in _ARGUMENTS:
+        return -1
+    if key in _TRAIN_END:
+        return 3
+    if key.startswith(("eval_", "test_", "predict_", "val_", "eval/", "test/")):
+        return 2
+    if is_result(key) or is_grad_norm(key) or key in {"entropy", "kl", "step_time"}:
+        return 1
+    return 0
+
+
+def parse(text: str) -> dict[str, float | None] | None:
+    """Read the pairs of one dict, by pattern and never by evaluation.
+
+    Args:
+        text: From ``{`` to ``}``.
+
+    Returns:
+        Name to value (None for a printed None), or None when it is no metrics dict.
+    """
+    values: dict[str, float | None] = {}
+    proof = words = 0
+    for key, single, double, bare in _PAIR.findall(text):
+        printed = single or double or bare
+        value = to_number(printed)
+        if value is None:
+            if printed == "None" and bare:
+                values[key] = None
+            elif not printed.startswith("[String too long"):
+                words += 1
+            continue
+        kind = _kind(key)
+        if kind < 0:
+            return None
+        if kind > proof:
+            proof = kind
+        values[key] = value
+    if not proof or words * 2 > len(values):
+        return None
+    return values
+
+
+class _Dicts:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def read(self, text: str) -> bool:
+        read = False
+        at = text.find("{'")
+        for found in _DICT.finditer(text, at):
+            values = parse(found[0])
+            if values:
+                self._take(values, text)
+                read = True
+        return read
+
+    def _take(self, values: dict[str, float | None], text: str) -> None:
+        ledger = self._ledger
+        tracker = ledger.tracker
+        epoch = values.get("epoch")
+        step = next((values[key] for key in _STEP_KEYS if values.get(key) is not None), None)
+        ending = "train_runtime" in values
+        ledger.record(values, text, STRUCTURED, step=step, epoch=epoch, curve=not ending)
+        if epoch is not None:
+            tracker.at_epoch(epoch)
+        if step is not None:
+            tracker.steps(step, values.get("total_steps") or values.get("max_steps"))
+        if ending:
+            tracker.ended(values["train_runtime"], values.get("train_steps_per_second"))
+            tracker.step_line(epoch)
+            ledger.success()
+        elif not any(_kind(key) == 2 for key in values):
+            tracker.step_line(epoch)
+
+
+class _OutputRepr:
+    """``TrainOutput(global_step=12, training_loss=5.9, metrics={...})``: the dict is read by `_Dicts`."""
+
+    _STEP = re.compile(r"TrainOutput\(global_step=(\d{1,12}), ")
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def read(self, text: str) -> bool:
+        found = self._STEP.search(text)
+        if found:
+            self._ledger.tracker.steps(int(found[1]))
+            self._ledger.success()
+        return False
+
+
+def _make(ledger: Ledger) -> Read:
+    return _Dicts(ledger).read
+
+
+FAMILY = Family("transformers dict lines", ("{'",), _make, closed=True)
+OUTPUT = Family("transformers TrainOutput", ("TrainOutput(",), lambda ledger: _OutputRepr(ledger).read, closed=True)

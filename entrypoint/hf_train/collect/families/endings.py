@@ -1,0 +1,46 @@
+"""Lines by which libraries say that a training, a test or a push is over; success, and no metric.
+
+Sources: reference §1.1 to §1.10.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hf_train.collect.families.base import Family, Read
+from hf_train.collect.ledger import Ledger
+
+_ENDS = re.compile(
+    r"""
+      Training\ completed | ✅\ Training | 💾\ Model\ saved | Model\ successfully\ saved\ to   # TRL, Axolotl
+    | `?Trainer\.fit`?\ stopped:\ `?max_                                                       # Lightning
+    | Signaling\ Trainer\ to\ stop | EarlyStopping:\ Training\ stopped | :\ early\ stopping\s*$
+    | \d+\ epochs\ completed\ in                                                               # YOLO
+    | Model\ pushed\ to\ the\ Hub\ in | ✓\ Uploaded                                            # TRL, hf upload
+    | (?:Adapter|[Mm]erged\ model|Model)\ available\ at:                                       # unsloth/jobs
+    | Model\ weights\ saved\ in\ \S+pytorch_lora_weights                                       # Diffusers
+    | Waiting\ for\ W&B\ process\ to\ finish\.\.\.\ \(success\)                # wandb
+    | COMMAND_EXIT_CODE="0"                                                                    # script(1)
+    | Training\ (?:is\ )?(?:finished|done|complete)\b | Finished\ training
+    """,
+    re.VERBOSE,
+)
+
+
+def _make(ledger: Ledger) -> Read:
+    def read(text: str) -> bool:
+        if _ENDS.search(text):
+            ledger.success()
+        return False
+
+    return read
+
+
+FAMILY = Family(
+    "endings",
+    (
+        "Training", "training", "aved", "stopped", "topping", "Signaling", "epochs completed", "pushed to", "Uploaded",
+        "available at", "W&B process", "EXIT_CODE",
+    ),
+    _make,
+)  # fmt: skip

@@ -1,0 +1,103 @@
+"""What the families write into while a log is read: metrics by trust, curves, progress, end signs, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hf_train.collect.curve import Curves
+from hf_train.collect.divergence import Divergence
+from hf_train.collect.progress import Tracker
+from hf_train.collect.values import is_result
+
+MAX_METRICS = 400
+MAX_NAME = 100
+
+CONTRACT = 4
+"""The documented line of the user's own code."""
+STRUCTURED = 3
+"""Dict lines, summary blocks, result tables, JSON lines. Of two, the later one holds."""
+POSTFIX = 2
+"""What stands behind a progress bar."""
+PROSE = 1
+"""``name: value`` in free text."""
+
+
+class Ledger:
+    """Everything that was read so far.
+
+    Attributes:
+        curves: Thinned curves.
+        tracker: Progress.
+        divergence: NaN rules.
+        warnings: Codes in order of appearance.
+        line: Number of the current segment.
+        succeeded: Segment number of the last end sign, or None.
+        configured: Repo ids from printed configurations.
+    """
+
+    def __init__(self) -> None:
+        self.curves = Curves()
+        self.tracker = Tracker()
+        self.divergence = Divergence()
+        self.warnings: dict[str, None] = {}
+        self.line = 0
+        self.succeeded: int | None = None
+        self.configured: dict[str, None] = {}
+        self._values: dict[str, tuple[float | None, int]] = {}
+
+    def record(
+        self,
+        values: Mapping[str, float | None],
+        text: str,
+        level: int,
+        *,
+        step: float | None = None,
+        epoch: float | None = None,
+        curve: bool = True,
+    ) -> None:
+        """Take the metrics of one line.
+
+        Args:
+            values: Name to value; None for a printed ``None``.
+            text: The line, as evidence.
+            level: How far to trust it: `CONTRACT`, `STRUCTURED`, `POSTFIX` or `PROSE`.
+            step: Step that the line belongs to.
+            epoch: Epoch that it belongs to, used for the curve when no step is known.
+            curve: Whether the values are points of curves.
+        """
+        stored = self._values
+        for name, value in values.items():
+            old = stored.get(name)
+            if old is None:
+                if len(stored) < MAX_METRICS and len(name) <= MAX_NAME:
+                    stored[name] = (value, level)
+            elif level >= old[1] and (value is not None or old[0] is None):
+                stored[name] = (value, level)
+        self.divergence.observe(values, text)
+        if not curve:
+            return
+        axis, x = ("step", step) if step is not None else ("epoch", epoch) if epoch is not None else ("index", 0.0)
+        for name, value in values.items():
+            if value is not None and name not in {"epoch", "step"}:
+                self.curves.add(name, axis, x or 0.0, value)
+
+    def success(self) -> None:
+        """An end sign of a training, a test or a push was printed."""
+        self.succeeded = self.line
+
+    def warn(self, code: str) -> None:
+        """Something is odd but no failure."""
+        self.warnings[code] = None
+
+    def configure(self, repo_id: str) -> None:
+        """A printed configuration names the repo to push to."""
+        if len(self.configured) < 16:
+            self.configured[repo_id] = None
+
+    def metrics(self) -> dict[str, float | None]:
+        """Last value of each metric, results first, each group in order of appearance."""
+        results = {name: value for name, (value, _) in self._values.items() if is_result(name)}
+        others = {name: value for name, (value, _) in self._values.items() if name not in results}
+        if self.tracker.has_bar and "step" not in others and self.tracker.step is not None:
+            others["step"] = float(self.tracker.step)
+        return {**results, **others}

@@ -1,0 +1,132 @@
+"""Numbers as logs and files print them, and which names are training results.
+
+Pure text functions, no state. A number is taken only when the text spells it out: an overflow never becomes
+``inf`` and a comma is never silently dropped (``0,3865`` is not 3865).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+
+NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+"""A finite decimal number with a decimal point."""
+
+SPECIAL = r"[-+]?(?:nan|NaN|NAN|inf|Inf|INF|Infinity)"
+"""The spellings of not-a-number and infinity that Python, C and JavaScript print."""
+
+_SPECIAL = re.compile(SPECIAL)
+_CLOCK = re.compile(r"(?:(\d+) days?, )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
+_TOKENS = re.compile(r"[^\W\d_]+\d*", re.UNICODE)
+_MAX_DIGITS = 64
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The blank-separated words of a text."""
+    return frozenset(text.split())
+
+
+_RESULT_WORDS = word_set(
+    """
+    loss losses acc accuracy f1 fbeta auc auroc auprc bleu sacrebleu chrf rouge rouge1 rouge2 rougel wer cer ter
+    map map50 map75 map95 miou iou dice ppl perplexity mae mse rmse mape smape r2 mrr ndcg recall precision prec
+    pearson spearman kappa mcc matthews psnr ssim fid lpips reward rewards bpb bpc nll elbo kl top1 top5 acc1 acc5
+    meteor bertscore err1 err5 logloss rmsle correlation
+    pérdida perdida exactitud precisión perte exactitude précision verlust genauigkeit perda acurácia perdita
+    accuratezza потери потеря точность 损失 准确率 損失 精度 손실 정확도
+    """
+)
+_CONFIG_WORDS = word_set(
+    """
+    scale scaler weight weights coef coefficient patience threshold lambda alpha smoothing type fn function
+    tolerance delta target goal min_delta interval every freq frequency
+    """
+)
+_COMPANIONS = word_set(
+    """
+    lr learning_rate grad_norm gnorm epoch epochs step steps iter iters iteration iterations num_updates global_step
+    updates entropy num_tokens consumed_samples consumed_train_samples throughput
+    """
+)
+
+
+def to_number(text: str) -> float | None:
+    """Read one printed number.
+
+    Args:
+        text: For example ``0.673``, ``-1.2e+04``, ``nan``, ``inf``.
+
+    Returns:
+        The value (``nan`` and ``inf`` only when spelled out), or None when the text is no number.
+    """
+    if len(text) > _MAX_DIGITS or "_" in text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(value) and not _SPECIAL.fullmatch(text.strip()):
+        return None
+    return value
+
+
+def to_seconds(text: str) -> float | None:
+    """Read a clock such as ``0:00:07.37`` or ``1 day, 2:03:04``.
+
+    Args:
+        text: Hours, minutes and seconds, optionally with days.
+
+    Returns:
+        Seconds, or None when the text is no clock.
+    """
+    found = _CLOCK.fullmatch(text.strip())
+    if not found or len(text) > _MAX_DIGITS:
+        return None
+    days, hours, minutes, seconds = found.groups()
+    # Rounded to what is printed: 7.37 must not become 7.369999.
+    return round(int(days or 0) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds), 6)
+
+
+def bar_seconds(text: str) -> float | None:
+    """Read a tqdm clock, ``MM:SS`` or ``H:MM:SS``, or None for ``?``."""
+    parts = text.split(":")
+    if not 2 <= len(parts) <= 3 or not all(part.isdigit() and len(part) < 8 for part in parts):
+        return None
+    seconds = 0
+    for part in parts:
+        seconds = seconds * 60 + int(part)
+    return float(seconds)
+
+
+def tokens(name: str) -> tuple[str, ...]:
+    """Lower-case words of a metric's name: ``eval_faq_loss`` gives ``eval``, ``faq``, ``loss``."""
+    return tuple(_TOKENS.findall(name.lower()))
+
+
+@lru_cache(maxsize=4096)
+def is_result(name: str) -> bool:
+    """Whether a name is a result of training (loss, accuracy, BLEU, ...), not a setting or a counter."""
+    words = tokens(name)
+    if any(word in _CONFIG_WORDS for word in words):
+        return False
+    return any(word in _RESULT_WORDS or word.endswith(("loss", "accuracy", "map")) for word in words)
+
+
+@lru_cache(maxsize=4096)
+def is_companion(name: str) -> bool:
+    """Whether a name is worth keeping beside a result on the same line (learning rate, epoch, step, ...)."""
+    return "_".join(tokens(name)) in _COMPANIONS
+
+
+@lru_cache(maxsize=4096)
+def is_loss(name: str) -> bool:
+    """Whether NaN in this metric means that the training diverged."""
+    words = tokens(name)
+    return bool(words) and words[-1].endswith("loss") and not any(word in _CONFIG_WORDS for word in words)
+
+
+@lru_cache(maxsize=4096)
+def is_grad_norm(name: str) -> bool:
+    """Whether the metric is the norm of the gradients, under any of its common names."""
+    return "_".join(tokens(name)).endswith(("grad_norm", "gnorm", "gradnorm"))
