@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, quote, unquote, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -33,19 +33,29 @@ class HubError(Exception):
         status: HTTP status.
         message: What the user reads.
         code: `X-Error-Code`.
+        headers: More headers.
         body: More keys of the JSON body.
     """
 
-    def __init__(self, status: int, message: str, code: str | None = None, **body: object) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **body: object,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.code = code
+        self.headers = headers
         self.body = body
 
     def response(self) -> Response:
         """The HTTP answer."""
-        return error(self.status, self.message, code=self.code, headers=None, **self.body)
+        return error(self.status, self.message, code=self.code, headers=self.headers, **self.body)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -95,6 +105,16 @@ class Call:
             raise HubError(400, "Invalid NDJSON body: each line must be an object")
         return lines
 
+    def form(self) -> dict[str, list[str]]:
+        """The body's fields, be it JSON or a form."""
+        if "json" in self.request.headers.get("content-type", ""):
+            fields = self.json()
+            return {
+                key: [str(one) for one in (value if isinstance(value, list) else [value])]
+                for key, value in fields.items()
+            }
+        return parse_qs(self.body.decode(errors="replace"), keep_blank_values=True)
+
     def flag(self, name: str) -> bool:
         """A query parameter as a flag: `1`, `true`, `True`."""
         return self.request.query_params.get(name, "").lower() in {"1", "true"}
@@ -103,6 +123,17 @@ class Call:
         """A query parameter as a number, held between `low` and `high`."""
         text = self.request.query_params.get(name, "")
         return min(max(int(text), low), high) if text.isdecimal() else default
+
+    def next_link(self, endpoint: str, **changed: object) -> dict[str, str]:
+        """The `Link` header to the next page: this request with some query parameters changed."""
+        query = urlencode([*_kept(self.request, changed), *((key, str(value)) for key, value in changed.items())])
+        raw: bytes = self.request.scope.get("raw_path") or quote(self.request.url.path).encode()
+        path = raw.partition(b"?")[0].decode("latin-1")
+        return {"Link": f'<{endpoint}{path}?{query}>; rel="next"'}
+
+
+def _kept(request: Request, changed: Mapping[str, object]) -> list[tuple[str, str]]:
+    return [(key, value) for key, value in request.query_params.multi_items() if key not in changed]
 
 
 Handler = Callable[[Call], Response]

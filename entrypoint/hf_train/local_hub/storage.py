@@ -16,6 +16,15 @@ from hf_train.local_hub.accounts import Accounts
 from hf_train.local_hub.buckets.routes import BucketRoutes
 from hf_train.local_hub.buckets.store import BucketStore
 from hf_train.local_hub.hub import HubContext
+from hf_train.local_hub.repos.access import RepoAccess
+from hf_train.local_hub.repos.checkout import Checkouts
+from hf_train.local_hub.repos.discussions import DiscussionRoutes
+from hf_train.local_hub.repos.file_routes import FileRoutes
+from hf_train.local_hub.repos.info import InfoRoutes
+from hf_train.local_hub.repos.lfs import LfsStore
+from hf_train.local_hub.repos.routes import RepoRoutes
+from hf_train.local_hub.repos.store import RepoStore
+from hf_train.local_hub.repos.upload_routes import UploadRoutes
 from hf_train.local_hub.tokens import Signer
 from hf_train.local_hub.xet.content import FileContent
 from hf_train.local_hub.xet.routes import CasRoutes
@@ -31,13 +40,22 @@ class Storage:
     signer: Signer
     xet: XetStore
     buckets: BucketStore
+    repos: RepoStore
+    lfs: LfsStore
+    checkouts: Checkouts
 
     def routes(self) -> list[BaseRoute]:
         """All routes of the storage half."""
+        access = RepoAccess(hub=self.hub, accounts=self.accounts, store=self.repos)
         return [
             *AccountRoutes(self.accounts).routes(),
             *BucketRoutes(self.hub, self.accounts, self.buckets, self.signer).routes(),
             *CasRoutes(self.hub, self.xet, self.signer, self.find_file).routes(),
+            *RepoRoutes(access, self.buckets).routes(),
+            *UploadRoutes(access, self.lfs, self.signer).routes(),
+            *FileRoutes(access, self.lfs).routes(),
+            *DiscussionRoutes(access).routes(),
+            *InfoRoutes(access).routes(),
         ]
 
     def find_file(self, hash_: str) -> FileContent | None:
@@ -51,14 +69,26 @@ class Storage:
             raise KeyError(bucket_id)
         return self.buckets.mount(bucket, path)
 
+    def repo_folder(self, repo_type: str, repo_id: str, revision: str | None, path: str) -> Path:
+        """A folder with the files of a repo at a revision. See `hub.VolumeSource`."""
+        repo = self.repos.get(repo_type, repo_id)
+        if repo is None:
+            raise KeyError(f"{repo_type} {repo_id}")
+        return self.checkouts.folder(repo, revision or "main", path)
+
 
 def open_storage(hub: HubContext) -> Storage:
     """Open the stores under `hub.data`, made when missing."""
-    xet = XetStore(hub.data / "xet")
+    data = hub.data.resolve()  # git runs in its own folder
+    xet = XetStore(data / "xet")
+    lfs = LfsStore(data / "lfs", xet)
     return Storage(
         hub=hub,
         accounts=Accounts(hub.settings),
-        signer=Signer(hub.data / "secret"),
+        signer=Signer(data / "secret"),
         xet=xet,
-        buckets=BucketStore(hub.data / "buckets", xet),
+        buckets=BucketStore(data / "buckets", xet),
+        repos=RepoStore(data / "repos"),
+        lfs=lfs,
+        checkouts=Checkouts(data / "checkouts", lfs),
     )

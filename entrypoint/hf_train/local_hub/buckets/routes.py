@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
@@ -154,12 +153,10 @@ class BucketRoutes:
         limit = call.number("limit", PAGE, low=1, high=PAGE)
         after = call.request.query_params.get("cursor", "")
         page = [item for item in items if _path(item) > after][: limit + 1]
-        headers = {}
+        headers: dict[str, str] = {}
         if len(page) > limit:
             page.pop()
-            query = urlencode({**call.request.query_params, "cursor": _path(page[-1])})
-            path = quote(call.request.url.path, safe="/")
-            headers["Link"] = f'<{self.hub.endpoint}{path}?{query}>; rel="next"'
+            headers = call.next_link(self.hub.endpoint, cursor=_path(page[-1]))
         files = {
             file.path: file for file in self.store.describe(bucket, [one for one in page if not isinstance(one, str)])
         }
