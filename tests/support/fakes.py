@@ -1,0 +1,328 @@
+"""Fakes of the ports. They obey the contract that the adapters obey; time is theirs and costs nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePosixPath
+
+from hf_train.errors import BadInput, JobGone
+from hf_train.ports import Account, LogFeed, Ports, Published, Survey
+from hf_train.values import Flavor, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
+
+START = datetime(2026, 12, 2, 6, 0, tzinfo=UTC)
+
+
+class FakeClock:
+    """Time that passes only when somebody waits."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.on_sleep: Callable[[float], None] | None = None
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += max(0.0, seconds)
+        if self.on_sleep:
+            self.on_sleep(self.seconds)
+
+
+@dataclass
+class FakeFeed:
+    """A log stream: lines, each at its own second after the connection."""
+
+    clock: FakeClock
+    script: list[tuple[float, str]]
+    closes: bool = True
+    problems: tuple[str, ...] = ()
+    resumed: int = 0
+    closed: bool = False
+
+    def take(self, timeout_s: float) -> Sequence[str]:
+        deadline = self.clock.seconds + timeout_s
+        due = [line for at, line in self.script if at <= deadline]
+        if due:
+            self.clock.seconds = max(self.clock.seconds, min(at for at, _ in self.script))
+            self.script = [item for item in self.script if item[0] > deadline]
+            return due
+        self.clock.sleep(timeout_s)
+        return []
+
+    @property
+    def ended(self) -> bool:
+        return self.closes and not self.script
+
+    def resume(self) -> None:
+        self.resumed += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+Step = Stage | Exception | JobState
+
+
+@dataclass
+class FakeHub:
+    """A Hub with one Job whose life is a script: `(second, stage or error)`."""
+
+    clock: FakeClock
+    life: list[tuple[float, Step]] = field(default_factory=lambda: [(0.0, Stage.RUNNING), (10.0, Stage.COMPLETED)])
+    log: list[tuple[float, str]] = field(default_factory=list)
+    message: str = ""
+    repos: dict[str, Published] = field(default_factory=dict)
+    submit_errors: list[Exception | BaseException] = field(default_factory=list)
+    submit_stores_before_error: bool = False
+    existing: list[JobState] = field(default_factory=list)
+    flavors: Sequence[Flavor] = (Flavor(name="cpu-basic", cpu="2 vCPU", ram="16 GB", usd_per_minute=0.000167),)
+    endpoint: str = "https://hub.test"
+    submitted: list[tuple[JobSpec, dict[str, str]]] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    looks: int = 0
+    stored: list[JobState] = field(default_factory=list)
+    feed: FakeFeed | None = None
+
+    def whoami(self) -> Account:
+        return Account(name="alice", role="write")
+
+    def job_owner(self) -> str:
+        return "alice"
+
+    def hardware(self) -> Sequence[Flavor]:
+        return self.flavors
+
+    def submit(self, spec: JobSpec, secrets: Mapping[str, Secret]) -> JobState:
+        number = len(self.submitted) + 1
+        self.submitted.append((spec, {name: value.reveal() for name, value in secrets.items()}))
+        ref = JobRef(
+            id=f"{number:024x}", namespace=spec.namespace, url=f"{self.endpoint}/jobs/{spec.namespace}/{number:024x}"
+        )
+        state = JobState(
+            ref=ref, stage=Stage.SCHEDULING, created_at=self.clock.now(), labels=spec.labels,
+            image=spec.image, command=spec.command, flavor=spec.flavor,
+        )  # fmt: skip
+        if self.submit_errors:
+            error = self.submit_errors.pop(0)
+            if self.submit_stores_before_error:
+                self.stored.append(state)
+            raise error
+        self.stored.append(state)
+        return state
+
+    def look(self, ref: JobRef) -> JobState:
+        self.looks += 1
+        if ref.id in self.cancelled:
+            return self._state(ref, Stage.CANCELED)
+        step: Step = Stage.SCHEDULING
+        for at, one in self.life:
+            if at <= self.clock.seconds:
+                step = one
+        if isinstance(step, Exception):
+            raise step
+        return step if isinstance(step, JobState) else self._state(ref, step)
+
+    def _state(self, ref: JobRef, stage: Stage) -> JobState:
+        stored = next(
+            (one for one in (*self.stored, *self.existing) if one.ref.id == ref.id), JobState(ref=ref, stage=stage)
+        )
+        return replace(
+            stored,
+            stage=stage,
+            message=self.message if stage.is_terminal else "",
+            started_at=None if stage is Stage.SCHEDULING else START,
+            finished_at=self.clock.now() if stage.is_terminal else None,
+            running_s=self.clock.seconds,
+            queued_s=1.0,
+        )
+
+    def find(self, namespace: str, labels: Mapping[str, str]) -> Sequence[JobState]:
+        jobs = [*self.existing, *self.stored]
+        return [job for job in reversed(jobs) if all(job.labels.get(k) == v for k, v in labels.items())]
+
+    def cancel(self, ref: JobRef) -> None:
+        if not any(ref.id == one.ref.id for one in (*self.stored, *self.existing)):
+            raise JobGone(ref.id)
+        self.cancelled.append(ref.id)
+
+    def follow(self, ref: JobRef) -> LogFeed:
+        del ref
+        self.feed = FakeFeed(self.clock, list(self.log))
+        return self.feed
+
+    def published(self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str]) -> Published:
+        del kind, since, until, extra
+        return self.repos.get(repo, Published(link=None, note=f"{repo} does not exist, or this token cannot see it"))
+
+
+@dataclass
+class FakeWorkspace:
+    """A checkout with these files."""
+
+    files: dict[str, str] = field(default_factory=lambda: {"train.py": "print(1)"})
+    folders: set[str] = field(default_factory=lambda: {"."})
+    uploads: list[str] = field(default_factory=list)
+    problem: str = ""
+
+    def is_file(self, path: str) -> bool:
+        return path in self.files
+
+    def is_folder(self, path: str) -> bool:
+        return path in self.folders
+
+    def read_text(self, path: str) -> str | None:
+        return self.files.get(path)
+
+    def survey(self, folder: str, exclude: Sequence[str], extra: Mapping[PurePosixPath, bytes]) -> Survey:
+        del exclude, extra
+        if self.problem:
+            raise BadInput([self.problem])
+        return Survey(digest=f"{abs(hash(folder)):064x}"[:64], files=len(self.files), size=100, sha="a" * 40)
+
+    def upload(self, survey: Survey, namespace: str) -> Snapshot:
+        self.uploads.append(survey.digest)
+        bucket = f"{namespace}/jobs-artifacts"
+        return Snapshot(digest=survey.digest, bucket=bucket, path=f"snapshots/{survey.digest}", files=1, size=100)
+
+
+@dataclass
+class FakeScripts:
+    """Scripts by URL."""
+
+    content: bytes = b"print(1)"
+
+    def fetch(self, url: str) -> bytes:
+        del url
+        return self.content
+
+
+@dataclass
+class FakePulls:
+    """A pull request that takes comments, or does not."""
+
+    problem: str = ""
+    bodies: list[str] = field(default_factory=list)
+    checks: list[tuple[str, str | None, str]] = field(default_factory=list)
+
+    def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
+        if self.problem:
+            return "", self.problem
+        assert body.startswith(key)
+        self.bodies.append(body)
+        return f"https://github.test/pull/{number}#issuecomment-1", ""
+
+    def previous_comment(self, number: int, key: str) -> str:
+        del number, key
+        return self.bodies[-1] if self.bodies else ""
+
+    def write_check(self, sha: str, name: str, conclusion: str | None, title: str, summary: str) -> str:
+        del sha, summary
+        self.checks.append((name, conclusion, title))
+        return self.problem
+
+
+@dataclass
+class RecordingConsole:
+    """Keeps what was said."""
+
+    said: list[str] = field(default_factory=list)
+    remote_lines: list[str] = field(default_factory=list)
+    annotations: list[tuple[str, str, str]] = field(default_factory=list)
+    secrets: tuple[str, ...] = ()
+
+    def info(self, text: str = "") -> None:
+        self.said.append(text)
+
+    @contextlib.contextmanager
+    def group(self, title: str) -> Iterator[None]:
+        self.said.append(f"[{title}")
+        yield
+        self.said.append("]")
+
+    def notice(self, title: str, message: str) -> None:
+        self.annotations.append(("notice", title, message))
+
+    def warning(self, title: str, message: str) -> None:
+        self.annotations.append(("warning", title, message))
+
+    def error(self, title: str, message: str) -> None:
+        self.annotations.append(("error", title, message))
+
+    @contextlib.contextmanager
+    def untrusted(self) -> Iterator[None]:
+        yield
+
+    def remote(self, lines: Sequence[str]) -> None:
+        self.remote_lines += lines
+
+    def redact(self, text: str) -> str:
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+@dataclass
+class MemoryFiles:
+    """Keeps what was written."""
+
+    output_values: dict[str, str] = field(default_factory=dict)
+    summaries: list[str] = field(default_factory=list)
+    log_lines: list[str] = field(default_factory=list)
+    reports: dict[str, str] = field(default_factory=dict)
+    state: dict[str, str] | None = None
+    states: list[dict[str, str]] = field(default_factory=list)
+
+    def outputs(self, values: Mapping[str, str]) -> None:
+        self.output_values.update(values)
+
+    def summary(self, markdown: str) -> None:
+        self.summaries.append(markdown)
+
+    def log(self, lines: Sequence[str]) -> None:
+        self.log_lines += lines
+
+    def report(self, name: str, content: str) -> str:
+        self.reports[name] = content
+        return f"report/{name}"
+
+    def remember(self, state: Mapping[str, str]) -> None:
+        self.state = dict(state)
+        self.states.append(dict(state))
+
+    def forget(self) -> None:
+        self.state = None
+
+
+@dataclass
+class World:
+    """All fakes of one run."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    hub: FakeHub = field(init=False)
+    pulls: FakePulls = field(default_factory=FakePulls)
+    workspace: FakeWorkspace = field(default_factory=FakeWorkspace)
+    scripts: FakeScripts = field(default_factory=FakeScripts)
+    console: RecordingConsole = field(default_factory=RecordingConsole)
+    files: MemoryFiles = field(default_factory=MemoryFiles)
+
+    def __post_init__(self) -> None:
+        self.hub = FakeHub(self.clock)
+
+    @property
+    def ports(self) -> Ports:
+        """As the flow takes them."""
+        return Ports(
+            hub=self.hub,
+            pulls=self.pulls,
+            workspace=self.workspace,
+            scripts=self.scripts,
+            console=self.console,
+            files=self.files,
+            clock=self.clock,
+        )
