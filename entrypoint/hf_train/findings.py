@@ -1,7 +1,7 @@
 """Collect: what the log, the repos and their files say, put together in the order of trust.
 
 The order: metrics file > `all_results.json`, `trainer_state.json`, `eval_results.json` at the Job's commit > model
-card > TensorBoard events in the repo > log. The log is best effort and never gives the verdict; what it adds is a warning.
+card > TensorBoard events in the repo > log. The log is best effort and never gives the verdict, at most a warning.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from hf_train.collect import files as readers
 from hf_train.collect.candidates import model_candidates
+from hf_train.collect.cards import read_model_card
+from hf_train.collect.divergence import diverged
+from hf_train.collect.files import read_all_results, read_metrics_file, read_trainer_state
 from hf_train.collect.reading import LogReading, Progress
+from hf_train.collect.tensorboard import read_tensorboard_events
 from hf_train.collect.trust import Source, merge
 from hf_train.errors import LostSight, RefusedByHub
 from hf_train.plan import Plan
@@ -23,6 +26,7 @@ from hf_train.values import Findings, JobState, Metric, ModelLink, Outcome, Reas
 LOOK_LIMIT_S = 30.0
 MAX_CANDIDATES = 5
 LATE_PUSH_S = 2.0
+_RESULTS = frozenset({"all_results.json", "eval_results.json", "train_results.json"})
 _LOOKED_AT = frozenset({Stage.COMPLETED, Stage.ERROR, Stage.CANCELED})
 
 
@@ -47,23 +51,25 @@ def collect(reading: LogReading, plan: Plan, state: JobState | None, outcome: Ou
     shelf = _Shelf(())
     if state is not None and state.stage in _LOOKED_AT and outcome.reason is not Reason.CANCELLED:
         shelf = _look(reading, plan, state, ports)
-    merged = merge(
-        [*shelf.sources, Source(name="log", kind="log", metrics=reading.metrics)], diverged=_diverged(reading)
-    )
-    failed = outcome.reason not in {Reason.COMPLETED, Reason.DETACHED}
+    sources = (*shelf.sources, Source("log", reading.metrics, reading.progress.step))
+    merged = merge(sources)
+    bad = reading.status == "diverged" or any(diverged(source.metrics) for source in sources)
+    failed = bad or outcome.reason not in {Reason.COMPLETED, Reason.DETACHED}
+    odd = [f"{metric.name}: {problem}" for metric in merged for problem in metric.problems]
     return Findings(
-        metrics=tuple(Metric(name=m.name, value=m.value, source=m.source) for m in merged.metrics),
+        metrics=tuple(Metric(name=m.name, value=m.value, source=m.source) for m in merged if m.value is not None),
         model=shelf.model,
         others=shelf.others,
         model_note=shelf.note,
         curve={name: tuple(points) for name, points in (shelf.curve or reading.curve).items()},
-        diverged=_diverged(reading),
-        cause=reading.cause if failed or _diverged(reading) else None,
+        diverged=bad,
+        # A log is full of words like "error"; it explains a failure, it does not make one.
+        cause=reading.cause if failed else None,
         cause_line=(reading.cause_line or "") if failed else "",
-        hint=(reading.hint or "") if failed or _diverged(reading) else "",
+        hint=(reading.hint or "") if failed else "",
         tracker_urls=reading.tracker_urls,
         progress=(reading.progress.step, reading.progress.total),
-        problems=(*shelf.problems, *merged.problems),
+        problems=(*shelf.problems, *odd),
     )
 
 
@@ -77,10 +83,6 @@ class _Shelf:
     note: str = ""
     curve: Mapping[str, Sequence[tuple[float, float]]] | None = None
     problems: tuple[str, ...] = ()
-
-
-def _diverged(reading: LogReading) -> bool:
-    return reading.status == "diverged"
 
 
 def _look(reading: LogReading, plan: Plan, state: JobState, ports: Ports) -> _Shelf:
@@ -141,22 +143,22 @@ def _sources(
     for name, content in contents.items():
         text = content.decode("utf-8", "replace")
         if name == plan.expect.metrics_file:
-            read = readers.read_metrics_file(text)
-            sources.append(Source(name=name, kind="metrics-file", metrics=read.metrics))
-            problems += [f"{name}: {problem}" for problem in read.problems]
-        elif name in {"all_results.json", "eval_results.json", "train_results.json"}:
-            read = readers.read_all_results(text)
-            sources.append(Source(name=name, kind=name, metrics=read.metrics))
-            problems += [f"{name}: {problem}" for problem in read.problems]
+            own = read_metrics_file(text)
+            sources.append(Source("metrics-file", own.values, name=name))
+            problems += [f"{name}: {problem}" for problem in own.problems]
+        elif name in _RESULTS:
+            results = read_all_results(text)
+            sources.append(Source(name, results.values))
+            problems += [f"{name}: {problem}" for problem in results.problems]
         elif name == "trainer_state.json":
-            state = readers.read_trainer_state(text)
-            sources.append(Source(name=name, kind=name, metrics=state.metrics))
+            state = read_trainer_state(text)
+            sources.append(Source(name, state.metrics, state.global_step))
             curve = state.curve or None
         elif name == "README.md":
-            sources.append(Source(name="model card", kind="card", metrics=readers.read_model_card(text).metrics))
+            sources.append(Source("model-index", read_model_card(text).metrics, name="model card"))
         elif "tfevents" in name:
-            events = readers.read_tensorboard_events(content)
-            sources.append(Source(name="TensorBoard", kind="tensorboard", metrics=events.metrics))
+            events = read_tensorboard_events(content)
+            sources.append(Source("tensorboard", events.metrics, name="TensorBoard"))
             curve = curve or events.curve or None
     if plan.expect.metrics_file and plan.expect.metrics_file not in contents:
         problems.append(f"The metrics file {plan.expect.metrics_file} is not in the repo at this Job's commit.")
