@@ -85,12 +85,11 @@ def network_environ() -> dict[str, str]:
 def _mirror() -> str | None:
     """The Debian mirror of this machine; None for debootstrap's own choice."""
     files = [*Path("/etc/apt/sources.list.d").glob("*.sources"), *Path("/etc/apt/sources.list.d").glob("*.list")]
+    line = re.compile(r"^(?:deb\s+(?:\[[^]]*\]\s+)?|URIs:\s*)(https?://\S+/debian/?)(?=\s|$)", re.MULTILINE)
     for file in [Path("/etc/apt/sources.list"), *sorted(files)]:
-        text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
-        for match in re.finditer(
-            r"^(?:deb\s+(?:\[[^]]*\]\s+)?|URIs:\s*)(https?://\S+/debian/?)(?=\s|$)", text, re.MULTILINE
-        ):
-            return match[1]
+        found = line.search(file.read_text(encoding="utf-8", errors="replace")) if file.exists() else None
+        if found:
+            return found[1]
     return None
 
 
