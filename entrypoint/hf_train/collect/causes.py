@@ -20,7 +20,7 @@ NEEDLES = (
     "rror", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space", "memory", "return code", "what()",
     "ailed", "imeout", "IME LIMIT", "enied", "ot found", "No module", "CUDA", "GPU", "× ", "egmentation", "bort",
     "erminated", "nvalid", " nan", " is inf", "orbidden", "gated", "Read-only", "template", "required", "unrecognized",
-    "expired", "rank ", "SignalException", "direct cause", "handling of",
+    "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of",
 )  # fmt: skip
 """A segment with none of these is never looked at."""
 
@@ -191,7 +191,7 @@ class Causes:
             if not launcher:
                 self._tail = tuple(self.recent)
             return
-        near = line.number - self._last_exception.get(rank, -1000) <= _CONTEXT
+        near = rank in self._open or line.number - self._last_exception.get(rank, -1000) <= _CONTEXT
         newest = self._others.newest()
         self._others.add(replace(line, context=near), stale=newest is not None and not self._fresh(newest))
 
@@ -210,8 +210,9 @@ class Causes:
         for line in exceptions + others:
             last = not line.exception or line.launcher or line.chain >= final.get(line.rank, 0)
             elsewhere = int(None not in (self._root_rank, line.rank) and self._root_rank != line.rank)
-            for row, code, trust in _hits(line, failed=failed or bool(exceptions)):
-                order = (trust + (0 if last else 3), elsewhere, row, 0 if line.exception else 1, line.number)
+            for row, code, trust, fatal in _hits(line, failed=failed or bool(exceptions)):
+                named = line.exception or (fatal and not line.text.startswith("terminate called"))
+                order = (trust + (0 if last else 3), elsewhere, row, 0 if named else 1, line.number)
                 found.append((order, code, line))
         if not found:
             return None
@@ -231,13 +232,13 @@ class Causes:
         return Cause(code, text, rank, hint, self._tail or tuple(self.recent))
 
 
-def _hits(line: _Line, *, failed: bool) -> list[tuple[int, str, int]]:
-    """Rows of the table that a line matches, as ``(row, code, trust)``; a smaller trust is better.
+def _hits(line: _Line, *, failed: bool) -> list[tuple[int, str, int, bool]]:
+    """Rows of the table that a line matches, as ``(row, code, trust, fatal)``; a smaller trust is better.
 
     Trust: 0 an exception's own text or a fatal line, 1 an exception without a known signature, 2 a process killed from
     outside, 3 network and NCCL (often a consequence), 4 a launcher, 6 a mere mention.
     """
-    hits: list[tuple[int, str, int]] = []
+    hits: list[tuple[int, str, int, bool]] = []
     for row, signature in enumerate(SIGNATURES):
         if line.exception and line.launcher and not signature.launcher:
             continue
@@ -251,7 +252,7 @@ def _hits(line: _Line, *, failed: bool) -> list[tuple[int, str, int]]:
         else:
             trust = 3 if signature.code in _CONSEQUENCES else 0
         if strong or failed:
-            hits.append((row, signature.code, trust))
+            hits.append((row, signature.code, trust, signature.fatal))
     if line.exception and not line.launcher and not hits:
-        hits.append((len(SIGNATURES), "unknown", 1))
+        hits.append((len(SIGNATURES), "unknown", 1, False))
     return hits

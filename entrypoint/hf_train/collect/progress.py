@@ -51,6 +51,7 @@ class Tracker:
         self._ratio: tuple[float, int] | None = None
         self._waiting: float | None = None
         self._from_zero = False
+        self._counted_epochs: tuple[int, int] | None = None
 
     def bar(
         self, label: str, step: int, total: int, elapsed: float | None, rate: float | None, eta: float | None
@@ -123,37 +124,51 @@ class Tracker:
         if epoch is not None and 0 < epoch < _HUGE:
             self._waiting = epoch
 
+    def epoch_count(self, done: int, total: int) -> None:
+        """A library that only tells epochs: they are counted as steps, unless real steps are known."""
+        self.epochs = float(total) or self.epochs
+        if 0 <= done <= total:
+            if self._counted_epochs is None or done > self._counted_epochs[0]:
+                self.advances += 1
+            self._counted_epochs = (done, total)
+
     @property
     def step(self) -> int | None:
         """Steps done."""
-        main = self._main()
-        if main is not None:
-            return main.step
-        if self._epoch_bar is not None:
-            epoch, step, total = self._epoch_bar
-            return epoch * total + step
-        return self.counted
+        return self._place()[0]
 
     @property
     def total(self) -> int | None:
         """Steps planned."""
+        return self._place()[1]
+
+    def _place(self) -> tuple[int | None, int | None]:
         main = self._main()
-        if main is not None:
-            return main.total
+        if main is not None and self._named(main):
+            return main.step, main.total
         if self._epoch_bar is not None:
-            epoch, _, total = self._epoch_bar
-            if self.epochs:
-                return round(self.epochs * total)
-            return total if epoch == 0 else None
-        return self.counted_total or self.planned
+            epoch, step, total = self._epoch_bar
+            whole = round(self.epochs * total) if self.epochs else total if epoch == 0 else None
+            return epoch * total + step, whole
+        if self.counted is not None:
+            return self.counted, self.counted_total or self.planned
+        if self._counted_epochs is not None:
+            return self._counted_epochs
+        if main is not None:
+            return main.step, main.total
+        return None, self.planned
+
+    def _named(self, bar: _Bar) -> bool:
+        """Whether a bar is surely the training's: an unnamed one may be anything."""
+        return bool(bar.votes or bar.rank or bar.total == self.planned)
 
     @property
     def finished(self) -> bool:
         """Whether the last planned step was reached."""
+        step, total = self._place()
         main = self._main()
-        if main is not None and not (main.votes or main.rank or main.total == self.planned):
-            return False  # an unnamed bar may be anything
-        step, total = self.step, self.total
+        if main is not None and not self._named(main) and (step, total) == (main.step, main.total):
+            return False
         return step is not None and total is not None and step >= total > 0
 
     @property

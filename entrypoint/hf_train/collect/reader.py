@@ -87,7 +87,8 @@ class LogReader:
                     break
             for needle in NEEDLES:
                 if needle in text:
-                    causes.read(text)
+                    if "│" not in text:  # boxes hold tables and text of models
+                        causes.read(text)
                     break
             if "://" in text and links.read(text):
                 ledger.success()

@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from hf_train.collect.families import bars, blocks, contract, dicts, endings, jsonlines
+from hf_train.collect.families import (
+    bars,
+    blocks,
+    coco,
+    configs,
+    contract,
+    dicts,
+    endings,
+    jsonlines,
+    keras,
+    keyvalue,
+    lightning,
+    sentence_transformers,
+    trl,
+    unsloth,
+    yolo,
+)
 from hf_train.collect.families.base import Family, Read
 
 FAMILIES: tuple[Family, ...] = (
+    trl.FAMILY,
     contract.FAMILY,
     endings.FAMILY,
+    configs.FAMILY,
     dicts.OUTPUT,
     dicts.FAMILY,
     jsonlines.FAMILY,
     blocks.FAMILY,
+    unsloth.FAMILY,
+    yolo.FAMILY,
+    lightning.FAMILY,
+    keras.FAMILY,
     bars.FAMILY,
+    sentence_transformers.FAMILY,
+    coco.FAMILY,
+    keyvalue.PLANNED,
+    keyvalue.FAMILY,
 )
 """In the order in which a segment is offered; the first that claims it ends the round."""
 

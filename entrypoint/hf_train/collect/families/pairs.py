@@ -1,0 +1,109 @@
+"""``name: value`` and ``name=value`` in one line of text: the grammar that `keyvalue` and `plain` share.
+
+The name is found backwards from the value, so that prose in front does not matter. Names are taken from an allow-list of
+words (`values.is_result`); a comma is a decimal comma only when nothing else is possible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to_number
+
+_VALUE = re.compile(
+    rf"""["'\])]?\s{{0,20}}[:=]\s{{0,20}}(?:tensor\(|np\.\w+\(|\[)?(\d+(?:,\d+)+|-?\d+,\d+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"""
+    r"(?=$|[\s,;|)\]%(}<&]|\.(?:\s|$))"
+)
+_FRACTION = re.compile(r"[:=]\s{0,20}\d{1,12}\s?/\s?\d{1,12}\s?\((\d{1,3}(?:\.\d+)?)\s?%\)")
+_BARE = re.compile(
+    rf"(?i)(?:^|[\s,;|*])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
+    rf"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{{1,3}}|prec@\d{{1,3}}|top\d))\s{{1,6}}(\d{{1,12}}\.\d+(?:e[-+]?\d+)?|nan|inf)"
+    r"%?(?=$|[\s,;|(])"
+)
+_PIPED = re.compile(rf"\|\s*([a-z][\w.@]{{0,40}})\s+({NUMBER}|nan|inf)\s*(?=\||$)")
+_NAME = re.compile(r"([^\W\d][\w/@.%-]{0,80})(?:\s?\([^()]{1,20}\))?$")
+_QUALIFIERS = frozenset(
+    (
+        "train training val valid validation test testing eval evaluation dev avg average mean total lm mlm best final "
+        "grad gradient learning global running smoothed current epoch batch top word char exact balanced weighted macro micro "
+        "masked reconstruction cls regression classification contrastive policy value actor critic generator discriminator"
+    ).split()
+)
+PHASES = {
+    "train": "train", "training": "train", "val": "val", "valid": "valid", "validation": "validation", "test": "test",
+    "testing": "test", "eval": "eval", "evaluation": "eval", "dev": "dev",
+}  # fmt: skip
+_PHASE = re.compile(r"(?i)^\W{0,4}(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)\b(?! *\()")
+
+
+def read_pairs(text: str) -> dict[str, float | None]:
+    """Results and their companions in one line of text.
+
+    Args:
+        text: The line without logger prefixes.
+
+    Returns:
+        Name to value, empty when the line holds no result. A name without a phase on a line that begins with one
+        (``val Loss: 0.4 Acc: 0.9``) is given both ways, ``Acc`` and ``val Acc``.
+    """
+    values: dict[str, float | None] = {}
+    for name, value in _pairs(text):
+        if is_result(name) or is_companion(name):
+            values[name] = value
+    for name, printed in _BARE.findall(text):
+        values.setdefault(name, to_number(printed))
+    if text.count("|") >= 3:
+        for name, printed in _PIPED.findall(text):
+            values.setdefault(name, to_number(printed))
+    if not any(is_result(name) for name in values):
+        return {}
+    phase = _PHASE.match(text)
+    if phase:
+        for name in list(values):
+            if is_result(name) and re.split(r"[ _/]", name.lower())[0] not in PHASES:
+                values[f"{phase[1]} {name}"] = values[name]
+    return values
+
+
+def _pairs(text: str) -> Iterator[tuple[str, float]]:
+    start = 0
+    for found in _VALUE.finditer(text):
+        name = _name(text[max(start, found.start() - 160) : found.start()])
+        start = found.end()
+        value = _value(found[1], text)
+        if name and value is not None:
+            yield name, value
+    for fraction in _FRACTION.finditer(text) if "/" in text and "%" in text else ():
+        name = _name(text[max(0, fraction.start() - 160) : fraction.start()])
+        if name:
+            yield name, float(fraction[1])
+
+
+def _name(before: str) -> str | None:
+    """The name at the end of what stands before a value."""
+    found = _NAME.search(before.rstrip())
+    if not found:
+        return None
+    name = found[1]
+    rest = before[: found.start(1)]
+    if rest.endswith(("-", "$", "\\")):
+        return None  # an option, a variable or a path
+    if rest.endswith(" "):
+        # "train Loss", "lm loss", "grad norm": qualifying words belong to the name.
+        previous = _NAME.search(rest[:-1])
+        if previous and previous.end() == len(rest) - 1 and previous[1].lower() in _QUALIFIERS:
+            name = f"{previous[1]} {name}"
+    return name
+
+
+def _value(printed: str, text: str) -> float | None:
+    if "," not in printed:
+        return to_number(printed)
+    whole, _, rest = printed.partition(",")
+    thousands = len(whole.lstrip("-")) <= 3 and all(len(part) == 3 for part in rest.split(","))
+    if not thousands or whole.lstrip("-") == "0":
+        return to_number(printed.replace(",", ".")) if "," not in rest else None
+    if "," in rest or re.search(r"\d\.\d", text):
+        return to_number(printed.replace(",", ""))
+    return None  # 1,234 alone may be either
