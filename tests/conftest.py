@@ -1,0 +1,5 @@
+"""Fixtures that every layer may ask for."""
+
+from __future__ import annotations
+
+pytest_plugins = ["support.docker_engine"]
