@@ -1,0 +1,1 @@
+"""Jobs: their specs, their life and their logs."""
