@@ -102,9 +102,9 @@ class Watcher:
             self.console.warning("Lost sight of the Job", f"{error.message} The Job may still run: {self.ref.url}")
             return self._outcome(Reason.LOST_SIGHT)
         self._outage_since = self._gone_since = None
-        self._observe(state)
         if state.stage.is_terminal:
             self._drain()
+            self._observe(state)
             return self._outcome(reason_of(state))
         self._next_look = now + self._interval
         self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
