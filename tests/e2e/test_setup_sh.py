@@ -142,12 +142,12 @@ def test_the_local_hub_is_installed_when_it_is_asked_for(runner: Runner) -> None
 
 
 @pytest.mark.parametrize("with_uv", [True, False], ids=["uv", "pip"])
-def test_a_wheel_with_another_hash_is_not_installed(runner: Runner, with_uv: bool) -> None:
+@pytest.mark.parametrize("rest", [f" \\\n    --hash=sha256:{'0' * 64}", ""], ids=["another hash", "no hash"])
+def test_a_wheel_is_not_installed_without_its_hash(runner: Runner, with_uv: bool, rest: str) -> None:
     if with_uv:
         runner.uv()
-    kept = [line for line in runner.lock.read_text().splitlines() if "--hash" not in line and "==" in line]
-    idna = next(line for line in kept if line.startswith("idna=="))
-    runner.lock.write_text(f"{idna}\n    --hash=sha256:{'0' * 64}\n")
+    idna = next(line for line in runner.lock.read_text().splitlines() if line.startswith("idna=="))
+    runner.lock.write_text(f"{idna.split()[0]}{rest}\n")
     done = runner.setup()
     assert done.returncode == 1
     assert "::error title=hf-train setup::The pinned packages" in done.stdout
@@ -223,5 +223,6 @@ def test_the_steps_files_are_for_this_user_only(runner: Runner) -> None:
     runner.uv()
     assert runner.setup().returncode == 0
     state = Path(runner.outputs()["state-file"])
-    assert state.parent.stat().st_mode & 0o077 == 0
+    for folder in (state.parent, state.parent.parent, Path(runner.outputs()["venv"])):
+        assert folder.stat().st_mode & 0o077 == 0, folder
     assert os.listdir(state.parent) == []  # noqa: PTH208
