@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hf_train.collect.curve import Curves
 from hf_train.collect.divergence import Divergence
 from hf_train.collect.progress import Tracker
-from hf_train.collect.values import is_result
+from hf_train.collect.values import is_curve, is_result
 
 MAX_METRICS = 400
 MAX_NAME = 100
@@ -78,7 +78,7 @@ class Ledger:
             return
         axis, x = ("step", step) if step is not None else ("epoch", epoch) if epoch is not None else ("index", 0.0)
         for name, value in values.items():
-            if value is not None and name not in {"epoch", "step"}:
+            if value is not None and is_curve(name):
                 self.curves.add(name, axis, x or 0.0, value)
 
     def success(self) -> None:

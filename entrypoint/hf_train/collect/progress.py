@@ -51,6 +51,7 @@ class Tracker:
         self._ratio: tuple[float, int] | None = None
         self._waiting: float | None = None
         self._from_zero = False
+        self._last_epoch: float | None = None
         self._counted_epochs: tuple[int, int] | None = None
 
     def bar(
@@ -103,8 +104,10 @@ class Tracker:
         if total is not None and step <= total < _HUGE:
             self.counted_total = int(total) or None
 
-    def ended(self, runtime: float | None, rate: float | None) -> None:
-        """The library printed its own runtime (seconds) and steps per second."""
+    def ended(self, runtime: float | None, rate: float | None, epoch: float | None = None) -> None:
+        """The library printed its own runtime (seconds) and steps per second, at the end in `epoch`."""
+        if epoch is not None and 0 < epoch < _HUGE:
+            self._last_epoch = epoch
         if runtime is not None and 0 < runtime < _HUGE:
             self.runtime = runtime
         if rate is not None and 0 <= rate < _HUGE:
@@ -145,7 +148,9 @@ class Tracker:
     def _place(self) -> tuple[int | None, int | None]:
         main = self._main()
         if main is not None and self._named(main):
-            return main.step, main.total
+            # A bar that is only printed at its start says nothing of later lines.
+            stale = main.step == 0 and bool(self.epoch)
+            return None if stale else main.step, main.total
         if self._epoch_bar is not None:
             epoch, step, total = self._epoch_bar
             whole = round(self.epochs * total) if self.epochs else total if epoch == 0 else None
@@ -154,8 +159,8 @@ class Tracker:
             return self.counted, self.counted_total or self.planned
         if self._counted_epochs is not None:
             return self._counted_epochs
-        if main is not None:
-            return main.step, main.total
+        if main is not None and main.step < main.total:
+            return None if main.step == 0 and self.epoch else main.step, main.total
         return None, self.planned
 
     def _named(self, bar: _Bar) -> bool:
@@ -166,15 +171,13 @@ class Tracker:
     def finished(self) -> bool:
         """Whether the last planned step was reached."""
         step, total = self._place()
-        main = self._main()
-        if main is not None and not self._named(main) and (step, total) == (main.step, main.total):
-            return False
         return step is not None and total is not None and step >= total > 0
 
     @property
     def has_bar(self) -> bool:
         """Whether the step comes from a training bar."""
-        return self._main() is not None
+        main = self._main()
+        return main is not None and self._place()[0] == main.step
 
     def steps_per_second(self) -> float | None:
         """Speed: what the library printed at the end, else the slope of the bar, else the bar's own rate."""
@@ -207,12 +210,16 @@ class Tracker:
     def steps_per_epoch(self) -> float | None:
         """How many steps one epoch has, where the log tells."""
         total = self.total
-        if total and self.epochs and self._epoch_bar is None:
-            return total / self.epochs
-        if self._ratio is None:
+        if self._epoch_bar is not None or not total:
             return None
+        if self._ratio is None:
+            if not self.epochs:
+                return None
+            end = self._last_epoch
+            # max_steps ends a run inside its last epoch; early stopping before it.
+            return total / end if end is not None and end > self.epochs - 1 else total / self.epochs
         epoch, step = self._ratio
-        if not total or epoch <= 0 or step <= 0:
+        if epoch <= 0 or step <= 0:
             return None
         guess = total * epoch / step
         # The bar may be a step late, so the number of epochs is snapped to a whole one when that fits.
@@ -223,4 +230,6 @@ class Tracker:
         if not self._bars:
             return None
         planned = [bar for bar in self._bars.values() if bar.total == self.planned]
-        return max(planned or self._bars.values(), key=lambda bar: (bar.votes, bar.rank, -bar.order))
+        return max(
+            planned or self._bars.values(), key=lambda bar: (bar.votes, bar.rank, bar.step < bar.total, -bar.order)
+        )

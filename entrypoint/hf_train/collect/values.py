@@ -120,6 +120,15 @@ def is_companion(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def is_curve(name: str) -> bool:
+    """Whether a metric makes a curve worth keeping: no counter, no clock, no memory."""
+    key = "_".join(tokens(name))
+    if key in _COMPANIONS:
+        return key in {"lr", "learning_rate", "grad_norm", "gnorm", "entropy"}
+    return not key.endswith(("runtime", "per_second", "flos", "tokens", "samples", "time")) and "memory" not in key
+
+
+@lru_cache(maxsize=4096)
 def is_loss(name: str) -> bool:
     """Whether NaN in this metric means that the training diverged."""
     words = tokens(name)

@@ -30,7 +30,7 @@ class _Bars:
     def read(self, text: str) -> bool:
         found = _BAR.search(text)
         if not found:
-            return False
+            return "%|" in text  # a bar of examples or bytes, or a cut one
         step, total = int(found[2]), int(found[3])
         label = text[: found.start()]
         if label:
@@ -74,4 +74,4 @@ def _make(ledger: Ledger) -> Read:
     return _Bars(ledger).read
 
 
-FAMILY = Family("tqdm, Diffusers, accelerate bars", ("it/s", "s/it"), _make, closed=True)
+FAMILY = Family("tqdm, Diffusers, accelerate bars", ("it/s", "s/it", "%|"), _make, closed=True)

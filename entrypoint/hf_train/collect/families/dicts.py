@@ -79,6 +79,8 @@ class _Dicts:
 
     def read(self, text: str) -> bool:
         read = False
+        if "│" in text:
+            return False
         at = text.find("{'")
         for found in _DICT.finditer(text, at):
             values = parse(found[0])
@@ -99,7 +101,7 @@ class _Dicts:
         if step is not None:
             tracker.steps(step, values.get("total_steps") or values.get("max_steps"))
         if ending:
-            tracker.ended(values["train_runtime"], values.get("train_steps_per_second"))
+            tracker.ended(values["train_runtime"], values.get("train_steps_per_second"), epoch)
             tracker.step_line(epoch)
             ledger.success()
         elif not any(_kind(key) == 2 for key in values):

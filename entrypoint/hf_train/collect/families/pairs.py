@@ -13,7 +13,7 @@ from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to
 
 _VALUE = re.compile(
     rf"""["'\])]?\s{{0,20}}[:=]\s{{0,20}}(?:tensor\(|np\.\w+\(|\[)?(\d+(?:,\d+)+|-?\d+,\d+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"""
-    r"(?=$|[\s,;|)\]%(}<&]|\.(?:\s|$))"
+    r"(?=$|[\s,;|)\]%(}<&]|[.:](?:\s|$))"
 )
 _FRACTION = re.compile(r"[:=]\s{0,20}\d{1,12}\s?/\s?\d{1,12}\s?\((\d{1,3}(?:\.\d+)?)\s?%\)")
 _BARE = re.compile(
@@ -30,6 +30,7 @@ _QUALIFIERS = frozenset(
         "masked reconstruction cls regression classification contrastive policy value actor critic generator discriminator"
     ).split()
 )
+_PLACES = frozenset({"epoch", "step", "iter", "iteration"})
 PHASES = {
     "train": "train", "training": "train", "val": "val", "valid": "valid", "validation": "validation", "test": "test",
     "testing": "test", "eval": "eval", "evaluation": "eval", "dev": "dev",
@@ -49,8 +50,10 @@ def read_pairs(text: str) -> dict[str, float | None]:
     """
     values: dict[str, float | None] = {}
     for name, value in _pairs(text):
-        if is_result(name) or is_companion(name):
+        if is_result(name):
             values[name] = value
+        elif is_companion(name):
+            values[name.lower() if name.lower() in _PLACES else name] = value
     for name, printed in _BARE.findall(text):
         values.setdefault(name, to_number(printed))
     if text.count("|") >= 3:
