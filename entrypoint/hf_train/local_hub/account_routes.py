@@ -13,6 +13,14 @@ from hf_train.local_hub.accounts import Accounts, account_id, jwt_for
 from hf_train.local_hub.calls import Call, CallRoute, HubError
 
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+# Keys of a card that the Hub checks, and what they may be.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "license": (str, list),
+    "tags": (list,),
+    "model-index": (list,),
+    "library_name": (str,),
+}
+_KIND_NAMES: dict[type, str] = {str: "a string", list: "an array"}
 _SINCE = "2026-01-01T00:00:00.000Z"  # creation date of every account of a local Hub
 
 
@@ -35,6 +43,7 @@ class AccountRoutes:
             CallRoute(["POST"], r"/oauth/token", self.exchange),
             CallRoute(["GET", "HEAD"], r"/api/telemetry/.*", self.telemetry),
             CallRoute(["GET"], r"/api/users/(?P<name>[^/]+)/overview", self.user),
+            CallRoute(["GET"], r"/api/users/[^/]+/likes", self.likes),
             CallRoute(["GET"], r"/api/organizations/(?P<name>[^/]+)/overview", self.organization),
         ]
 
@@ -76,9 +85,9 @@ class AccountRoutes:
             return _yaml_error(f"YAML metadata is invalid: {problem}")
         if parsed is not None and not isinstance(parsed, dict):
             return _yaml_error("YAML metadata must be an object")
-        license_ = (parsed or {}).get("license")
-        if license_ is not None and not isinstance(license_, str | list):
-            return _yaml_error('"license" must be a string')
+        for key, kinds in _KINDS.items():
+            if (value := (parsed or {}).get(key)) is not None and not isinstance(value, kinds):
+                return _yaml_error(f'"{key}" must be {" or ".join(_KIND_NAMES[kind] for kind in kinds)}')
         warnings = [] if parsed else [{"message": "empty or missing yaml metadata in repo card"}]
         return JSONResponse({"errors": [], "warnings": warnings})
 
@@ -101,6 +110,10 @@ class AccountRoutes:
         name = call.params["name"]
         return JSONResponse({"user": name, "fullname": name, "type": "user", "isPro": False, "avatarUrl": ""})
 
+    def likes(self, _call: Call) -> Response:
+        """What a user likes: nothing is kept."""
+        return JSONResponse([])
+
     def organization(self, call: Call) -> Response:
         """An organisation's public page."""
         name = call.params["name"]
@@ -111,7 +124,7 @@ class AccountRoutes:
 
 def front_matter(text: str) -> str | None:
     """The YAML between the first two `---` lines of a README, None when it does not start with one."""
-    lines = text.removeprefix("\ufeff").splitlines()
+    lines = text.removeprefix("\ufeff").lstrip().splitlines()
     if not lines or lines[0].rstrip() != "---":
         return None
     for number, line in enumerate(lines[1:], start=1):
@@ -136,4 +149,4 @@ def _org(name: str) -> dict[str, Any]:
 
 
 def _yaml_error(message: str) -> Response:
-    return JSONResponse({"errors": [{"message": message}], "warnings": []})
+    return JSONResponse({"errors": [{"message": message}], "warnings": []}, status_code=400)

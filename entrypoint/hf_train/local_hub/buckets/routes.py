@@ -44,6 +44,7 @@ class BucketRoutes:
         """All routes of buckets."""
         return [
             CallRoute(["GET"], r"/api/buckets/(?P<ns>[^/]+)", self.in_namespace),
+            CallRoute(["POST", "PUT", "DELETE"], r"/api/buckets/[^/]+", self.without_owner),
             CallRoute(["POST"], _API, self.create),
             CallRoute(["GET"], _API, self.info),
             CallRoute(["DELETE"], _API, self.delete),
@@ -78,6 +79,8 @@ class BucketRoutes:
         namespace = call.params["ns"]
         if namespace == "me":
             namespace = require_account(self.accounts, call).name
+        elif not self._has_owner(account, namespace):
+            raise HubError(404, "This user or organization does not exist")
         sees_all = account is not None and account.sees(namespace)
         search = call.request.query_params.get("search", "").lower()
         return JSONResponse(
@@ -87,6 +90,19 @@ class BucketRoutes:
                 if (sees_all or not bucket.private) and search in bucket.id.lower()
             ]
         )
+
+    def _has_owner(self, account: Account | None, namespace: str) -> bool:
+        settings = self.accounts.settings
+        known = (
+            namespace == settings.user
+            or namespace in settings.orgs
+            or (account is not None and account.sees(namespace))
+        )
+        return known or bool(self.store.in_namespace(namespace))
+
+    def without_owner(self, _call: Call) -> Response:
+        """A bucket is named with its owner."""
+        raise HubError(404, "Repository not found", "RepoNotFound")
 
     def create(self, call: Call) -> Response:
         """Make a bucket."""

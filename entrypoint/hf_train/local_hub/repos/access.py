@@ -73,3 +73,16 @@ class RepoAccess:
     def page(self, repo: Repo) -> str:
         """The URL of the repo's page."""
         return f"{self.hub.endpoint}/{repo.full_id}"
+
+
+def require_gate(repo: Repo, account: Account | None) -> None:
+    """Pass when the repo is not gated, or the account belongs to its owner.
+
+    A local Hub keeps no list of who else was let in.
+
+    Raises:
+        HubError: 401 without a token, else 403, `GatedRepo`.
+    """
+    if repo.gated and not (account is not None and account.sees(repo.namespace)):
+        message = f"Access to {repo.type} {repo.id} is restricted and you are not in the authorized list."
+        raise HubError(403 if account else 401, message, "GatedRepo")

@@ -98,7 +98,8 @@ def _changes(
             raise HubError(400, f"LFS pointer pointed to a file that does not exist: {path} ({sha})")
         yield Put(path, pointer(sha, found.size))
     elif key in {"deletedFile", "deletedFolder"}:
-        _entry(listing, path, "tree" if key == "deletedFolder" else "blob")
+        # A folder's path without a slash deletes the folder as well, as on the Hub.
+        _entry(listing, path, *(("tree",) if key == "deletedFolder" else ("blob", "tree")))
         yield Drop(path)
     elif key == "copyFile":
         source, revision = valid_path(value.get("srcPath"), folder=False), value.get("srcRevision")
@@ -112,10 +113,10 @@ def _changes(
         raise HubError(400, f"Invalid commit: unknown key {key!r}")
 
 
-def _entry(listing: dict[str, TreeEntry], path: str, kind: str) -> TreeEntry:
+def _entry(listing: dict[str, TreeEntry], path: str, *kinds: str) -> TreeEntry:
     entry = listing.get(path)
-    if entry is None or entry.kind != kind:
-        name = "folder" if kind == "tree" else "file"
+    if entry is None or entry.kind not in kinds:
+        name = "folder" if kinds == ("tree",) else "file"
         raise HubError(404, f'A {name} with the name "{path}" does not exist', "EntryNotFound")
     return entry
 
@@ -136,11 +137,11 @@ def valid_path(path: object, *, folder: bool) -> str:
     """A path in a repo, without a slash at its end when it is a folder's.
 
     Raises:
-        HubError: 400 when it is none: absolute, with an empty part, `.`, `..` or `.git`.
+        HubError: 422 when it is none: absolute, with an empty part, `.`, `..`, `.git`, or a backslash.
     """
     text = path.rstrip("/") if isinstance(path, str) and folder else path
-    if isinstance(text, str) and text and "\0" not in text:
+    if isinstance(text, str) and text and "\0" not in text and "\\" not in text:
         parts = text.split("/")
         if not any(part in {"", ".", ".."} or part.lower() == ".git" for part in parts):
             return text
-    raise HubError(400, f"Invalid path: {path!r}")
+    raise HubError(422, f"Invalid path: {path!r}")

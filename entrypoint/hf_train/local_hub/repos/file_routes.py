@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 
 from hf_train.local_hub.calls import Call, CallRoute, HubError
 from hf_train.local_hub.ranges import Content, content_answer
-from hf_train.local_hub.repos.access import API, REVISION, WEB, RepoAccess
+from hf_train.local_hub.repos.access import API, REVISION, WEB, RepoAccess, require_gate
 from hf_train.local_hub.repos.git import TreeEntry
 from hf_train.local_hub.repos.info import moment
 from hf_train.local_hub.repos.lfs import LfsStore
@@ -113,6 +113,7 @@ class FileRoutes:
         return item
 
     def _entry(self, call: Call) -> tuple[Repo, str, TreeEntry]:
+        require_gate(*self.access.visible(call))
         repo, commit, listing = self._at(call)
         entry = listing.get(call.params["path"])
         if entry is None or entry.kind != "blob":

@@ -17,6 +17,7 @@ from hf_train.local_hub.repos.git import TreeEntry
 from hf_train.local_hub.repos.store import Repo
 
 _PAGE = 1000
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # Keys of a model card that become tags, and what stands before their value.
 _TAG_KEYS = {
     "license": "license:",
@@ -81,17 +82,21 @@ class InfoRoutes:
         """All routes of this room. They come after those with longer paths."""
         return [
             CallRoute(["GET"], r"/api/(?P<type>models|datasets|spaces|kernels)", self.list),
-            CallRoute(
-                ["GET"], r"/api/(?:models|datasets|spaces|kernels)/[^/]+(?:/revision/[^/]+)?", self.without_owner
-            ),
             CallRoute(["GET"], API, self.info),
             CallRoute(["GET"], rf"{API}/revision/(?P<revision>[^/]+)", self.info),
+            CallRoute(_METHODS, rf"{API}/.*", self.unknown),
+            CallRoute(_METHODS, r"/api/(?:models|datasets|spaces|kernels)/.*", self.without_owner),
         ]
 
     def without_owner(self, call: Call) -> Response:
         """A repo without a namespace: the Hub has some, a local Hub has none."""
         account = self.access.accounts.of_header(call.authorization)
         raise HubError(404 if account else 401, "Repository not found", "RepoNotFound")
+
+    def unknown(self, call: Call) -> Response:
+        """What a local Hub does not have, of a repo that it has: 404, but never `RepoNotFound`."""
+        self.access.visible(call)
+        raise HubError(404, f"The local Hub has no {call.request.method} {call.request.url.path}")
 
     def info(self, call: Call) -> Response:
         """One repo at a revision."""

@@ -13,7 +13,7 @@ from hf_train.local_hub.buckets.routes import NAME
 from hf_train.local_hub.buckets.store import BucketStore
 from hf_train.local_hub.calls import Call, CallRoute, HubError
 from hf_train.local_hub.http import iso, now
-from hf_train.local_hub.repos.access import API, RepoAccess
+from hf_train.local_hub.repos.access import API, RepoAccess, require_gate
 from hf_train.local_hub.repos.git import Commit, is_ref_name
 from hf_train.local_hub.repos.info import moment
 from hf_train.local_hub.repos.store import TYPES, Repo
@@ -115,7 +115,7 @@ class RepoRoutes:
         if not account.may_write(namespace):
             raise HubError(403, f"You don't have the rights to move a repo to the namespace {namespace}")
         if not moved():
-            raise HubError(409, f"There is already a {repo_type} named {new}")
+            raise HubError(409, f"A {repo_type} repository called {new} already exists")
         return JSONResponse({})
 
     def settings(self, call: Call) -> Response:
@@ -133,7 +133,8 @@ class RepoRoutes:
 
     def auth_check(self, call: Call) -> Response:
         """200 when the caller may read the repo."""
-        self.access.visible(call)
+        repo, account = self.access.visible(call)
+        require_gate(repo, account)
         return JSONResponse({})
 
     def refs(self, call: Call) -> Response:
@@ -169,7 +170,7 @@ class RepoRoutes:
             start = self.access.commit(repo, str(body.get("startingPoint") or "main"))
             exists = f"refs/heads/{branch}" in repo.git.refs("refs/heads/")
             if exists and not body.get("overwrite"):
-                raise HubError(409, f"Reference already exists: {branch}")
+                raise HubError(409, f"Reference refs/heads/{branch} already exists")
             repo.git.set_ref(f"refs/heads/{branch}", start)
         return JSONResponse({})
 
@@ -181,7 +182,7 @@ class RepoRoutes:
             raise HubError(403, "Cannot delete refs/heads/main")
         with repo.lock:
             if f"refs/heads/{branch}" not in repo.git.refs("refs/heads/"):
-                raise HubError(404, f"Reference does not exist: {branch}", "RevisionNotFound")
+                raise HubError(404, f"Invalid rev id: {branch}", "RevisionNotFound")
             repo.git.delete_ref(f"refs/heads/{branch}")
         return JSONResponse({})
 
@@ -190,12 +191,12 @@ class RepoRoutes:
         repo, account = self.access.writable(call)
         body = call.json()
         tag, message = str(body.get("tag") or ""), body.get("message")
-        if tag.startswith("refs/") or not is_ref_name(tag):
-            raise HubError(400, f"Invalid reference for a tag: {tag}")
         with repo.lock:
             commit = self.access.commit(repo, call.params["revision"])
+            if tag.startswith("refs/") or not is_ref_name(tag):
+                raise HubError(400, f"Invalid reference for a tag: {tag}")
             if f"refs/tags/{tag}" in repo.git.refs("refs/tags/"):
-                raise HubError(409, f"Tag reference exists already: {tag}")
+                raise HubError(409, f"Reference refs/tags/{tag} already exists")
             if message:
                 repo.git.tag(tag, commit, message=str(message), author=account.name, time=int(time.time()))
             else:
@@ -208,7 +209,7 @@ class RepoRoutes:
         tag = call.params["tag"]
         with repo.lock:
             if f"refs/tags/{tag}" not in repo.git.refs("refs/tags/"):
-                raise HubError(404, f"Tag does not exist: {tag}", "RevisionNotFound")
+                raise HubError(404, f"Invalid rev id: {tag}", "RevisionNotFound")
             repo.git.delete_ref(f"refs/tags/{tag}")
         return JSONResponse({})
 
@@ -233,8 +234,6 @@ class RepoRoutes:
         repo, account = self.access.writable(call)
         branch = call.params["branch"]
         ref = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
-        if ref.startswith("refs/pr/"):
-            raise HubError(400, "Cannot squash a pull request")
         with repo.lock:
             head = repo.git.refs(ref).get(ref)
             if head is None:

@@ -91,14 +91,12 @@ class UploadRoutes:
         with repo.lock:
             ref = revision if revision.startswith("refs/") else f"refs/heads/{revision}"
             head = repo.git.resolve(ref)
-            if head is None and call.flag("create_pr"):
-                head = self.access.commit(repo, revision)
             if head is None:
                 raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
             if call.flag("create_pr"):
                 return self._commit_pull_request(repo, account, request, revision, request.parent or head)
             if request.parent is not None and not head.startswith(request.parent):
-                raise HubError(412, "A commit has happened since. Please refresh and try again.")
+                raise HubError(412, "The branch was updated since you opened this page. Please refresh and try again.")
             oid = make_commit(repo, self.lfs, request, ref=ref, author=account.name, base=head)
         return JSONResponse(self._answer(repo, oid))
 
