@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 import yaml
@@ -116,7 +116,8 @@ def plan(flags: Flags, output_format: str) -> int:
         request = Request(
             inputs=inputs, context=context, environ=_job_environment(inputs, environ), nonce=secrets.token_hex(16)
         )
-        ports = _ports(stack, request, endpoint, token)
+        # Standard output is the JSON alone; the runner reads masks on standard error just as well.
+        ports = _ports(stack, request, endpoint, token, sys.stderr if output_format == "json" else None)
         made = prepare(request, ports, offline=token is None).plan
         if output_format == "json":
             print(ports.console.redact(plan_json(made)))
@@ -243,11 +244,13 @@ def _example(name: str) -> Path:
     raise UserError("Example not found", f"examples/{name} is not beside this package.", "Run it from a checkout.")
 
 
-def _ports(stack: ExitStack, request: Request, endpoint: str, token: Secret | None) -> Ports:
+def _ports(
+    stack: ExitStack, request: Request, endpoint: str, token: Secret | None, stream: TextIO | None = None
+) -> Ports:
     inputs, context, environ = request.inputs, request.context, request.environ
     known = _known_secrets(inputs, environ, token)
     redact = Redactor(known)
-    console = _console(redact, environ)
+    console = _console(redact, environ, stream)
     if isinstance(console, GitHubConsole):
         console.mask(known)
     job_token = inputs.job_token or (Secret(environ["HF_TOKEN"]) if _job_gets_token(inputs, environ) else None)
@@ -281,8 +284,8 @@ def _ports(stack: ExitStack, request: Request, endpoint: str, token: Secret | No
     )
 
 
-def _console(redact: Redactor, environ: Mapping[str, str]) -> PlainConsole:
-    return GitHubConsole(redact) if environ.get("GITHUB_ACTIONS") == "true" else PlainConsole(redact)
+def _console(redact: Redactor, environ: Mapping[str, str], stream: TextIO | None = None) -> PlainConsole:
+    return (GitHubConsole if environ.get("GITHUB_ACTIONS") == "true" else PlainConsole)(redact, stream)
 
 
 def _context(environ: Mapping[str, str]) -> Context:

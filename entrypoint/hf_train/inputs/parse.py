@@ -114,7 +114,8 @@ class _Reader:
             self.problems.append("command: given both as --command and after '--'; keep one")
 
     def _from_file(self, file: Mapping[str, object]) -> None:
-        for name, value in file.items():
+        for key, value in file.items():
+            name = str(key)  # YAML has keys that are no text: `on: push` is True
             where = f".github/hf-train.yml: {name}"
             if name not in BY_NAME:
                 self.problems.append(f"{where}: not an input{_suggest(name)}")
@@ -164,7 +165,11 @@ class _Reader:
     def many(self, name: str, read: Callable[[str], T]) -> tuple[T, ...]:
         """Each line through its grammar. Blank lines and lines that start with `#` are left out."""
         raw = self.given.get(name, ())
-        lines = raw.splitlines() if isinstance(raw, str) else [line for item in raw for line in item.splitlines()]
+        if isinstance(raw, str):
+            lines = _lines(raw)
+        else:
+            # A flag or a list's item of `env` is one value, which may have several lines itself.
+            lines = list(raw) if name == "env" else [line for item in raw for line in _lines(item)]
         values: list[T] = []
         for line in lines:
             if not line.strip() or line.lstrip().startswith("#"):
@@ -192,10 +197,22 @@ def _from_yaml(one: Field, value: object) -> Raw | None:
     if not one.many:
         return None
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
-        return tuple(str(item) for item in value)
-    if isinstance(value, dict) and one.name == "env":
-        return tuple(f"{key}={item}" for key, item in value.items())
+        return tuple(_scalar(item) for item in value)
+    if isinstance(value, dict) and one.name == "env" and not any(isinstance(v, dict | list) for v in value.values()):
+        return tuple(f"{key}={_scalar(item)}" for key, item in value.items())
     return None
+
+
+def _scalar(value: object) -> str:
+    """A value of a YAML mapping as Actions would hand it over."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines, cut at line feeds only: `str.splitlines()` cuts at U+2028 and at form feeds too, which values may hold."""
+    return text.replace("\r\n", "\n").split("\n")
 
 
 def _suggest(name: str) -> str:
@@ -281,6 +298,8 @@ def _across(inputs: Inputs, reader: _Reader) -> Sequence[str]:
     has_command = bool(reader.words or reader.listed_command is not None or "command" in reader.given)
     if inputs.script and has_command:
         problems.append("script and command: both are given; keep one")
+    if inputs.command and not inputs.command[0].strip():
+        problems.append("command: its first word is empty")
     if not inputs.script and not inputs.command and not any(p.startswith("command") for p in reader.problems):
         given_but_empty = has_command or "command" in reader.given
         problems.append(
