@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["support.docker_engine"]
+pytest_plugins = ["support.docker_engine", "support.local_hub_process"]
