@@ -129,7 +129,7 @@ def test_a_failing_training_turns_the_step_red_after_the_comment_is_posted(
     steps = _steps(hub, {"command": "python3 fail.py"})
     with _start(act, repo, action, github, steps, event="pull_request_labeled") as running:
         run = running.wait()
-    assert run.code == 1
+    assert run.code == 1, run.shown[-5000:]
     assert run.step("train", "run").result == "failure"
     assert run.step("after").outputs["outcome"] == "failure"
     (job,) = hub.jobs()
@@ -183,7 +183,8 @@ def test_without_a_token_the_step_says_so_and_asks_the_hub_nothing(
     assert run.code == 0, run.shown[-3000:]
     assert hub.jobs() == []
     assert _outputs(run)["job-id"] == ""
-    assert "token" in run.step("train", "run").text
+    (notice,) = run.step("train", "run").annotations("notice")
+    assert "no Hub token" in notice
 
 
 def test_bad_input_is_red_and_costs_nothing(
@@ -192,7 +193,7 @@ def test_bad_input_is_red_and_costs_nothing(
     steps = _steps(hub, {"command": "python3 train.py", "script": "train.py", "flavor": "a10g small; rm -rf /"})
     with _start(act_host, repo, action, github, steps.replace("    flavor: cpu-basic\n", "")) as running:
         run = running.wait()
-    assert run.code == 1
+    assert run.code == 1, run.shown[-5000:]
     assert run.step("train", "run").result == "failure"
     assert hub.jobs() == []
     assert any("script" in text for text in run.step("train", "run").annotations())
@@ -283,7 +284,7 @@ def test_a_hostile_checkout_runs_nothing_beside_the_token(
         assert canary.exists(), "the canary does not sing"
         canary.unlink()
 
-        steps = _steps(hub, {"command": "sh -c 'echo trained'"}, steering)
+        steps = _steps(hub, {"command": "sh -c 'echo trained'", "exclude": ".env"}, steering)
         with _start(act_host, repo, action, github, steps) as running:
             run = running.wait()
         assert run.step("train", "run").result == "success", run.shown[-4000:]

@@ -16,6 +16,7 @@ from typing import Any
 from huggingface_hub import HfApi, JobInfo
 
 TOKEN = "hf_localtests0123456789"
+NAMESPACE = "local-user"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class HubProcess:
 
     def jobs(self) -> list[JobInfo]:
         """All Jobs."""
-        return list(self.api.list_jobs())
+        return list(self.api.list_jobs(namespace=NAMESPACE))
 
     def wait_for(self, condition: Callable[[list[JobInfo]], Any], timeout_s: float = 60) -> list[JobInfo]:
         """The Jobs, once a condition holds.
