@@ -20,6 +20,7 @@ POLL_GROWTH = 1.4
 OUTAGE_TOLERANCE_S = 1800.0
 GONE_AFTER_S = 10.0
 DRAIN_S = 15.0
+RECONNECT_AFTER_LOOKS = 4
 TAKE_S = 1.0
 HEARTBEAT_S = 300.0
 
@@ -71,7 +72,8 @@ class Watcher:
     _outage_since: float | None = field(default=None, init=False)
     _gone_since: float | None = field(default=None, init=False)
     _last_word: float = field(default=0.0, init=False)
-    _end_checked: bool = field(default=False, init=False)
+    _looks_since_end: int | None = field(default=None, init=False)
+    _lines_at_end: int = field(default=-1, init=False)
     _strange: set[str] = field(default_factory=set, init=False)
 
     def run(self) -> Outcome:
@@ -106,6 +108,9 @@ class Watcher:
             self._drain()
             self._observe(state)
             return self._outcome(reason_of(state))
+        self._observe(state)
+        if self._looks_since_end is not None:
+            self._looks_since_end += 1
         self._next_look = now + self._interval
         self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
         return None
@@ -166,17 +171,29 @@ class Watcher:
             self.clock.sleep(wait)
         elif not self._feed.ended:
             self._take(wait)
-        elif not self._end_checked:
-            # The stream ends when the Job does: take what is left, and look at the stage at once.
-            self._take(0.0)
-            self._end_checked = True
-            self._next_look = now
-            self._interval = FIRST_POLL_S
         else:
-            self._feed.resume()
-            self._end_checked = False
+            self._stream_ended(now, wait)
         if self.clock.monotonic() - self._last_word > HEARTBEAT_S:
             self._heartbeat()
+
+    def _stream_ended(self, now: float, wait: float) -> None:
+        """The stream ends when the Job does, so look at once; when it did not, wait some looks and connect again.
+
+        The stage lags behind the last line by a second or two, and each connection replays the log from its start.
+        """
+        assert self._feed is not None  # noqa: S101  (its caller looked)
+        if self._looks_since_end is None:
+            self._take(0.0)
+            self._looks_since_end = 0
+            if self.log_lines != self._lines_at_end:
+                self._next_look = now
+                self._interval = FIRST_POLL_S
+            self._lines_at_end = self.log_lines
+        elif self._looks_since_end >= RECONNECT_AFTER_LOOKS:
+            self._looks_since_end = None
+            self._feed.resume()
+        else:
+            self.clock.sleep(wait)
 
     def _take(self, wait: float) -> None:
         assert self._feed is not None  # noqa: S101  (its callers looked)

@@ -61,6 +61,7 @@ class FakeFeed:
 
     def resume(self) -> None:
         self.resumed += 1
+        self.clock.sleep(0.2)  # a connection takes time
 
     def close(self) -> None:
         self.closed = True
