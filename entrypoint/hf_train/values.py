@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,6 +38,7 @@ class Secret:
 
 
 VolumeKind = Literal["bucket", "model", "dataset", "space"]
+_SPECIAL_REF = re.compile(r"refs/(?:convert/[\w.-]+|pr/\d+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,8 +63,8 @@ class Volume:
 
     def as_option(self) -> str:
         """The same volume in the grammar of `hf jobs run -v`."""
-        # Only refs/... may hold a slash as it is (huggingface_hub 2.4.0 `utils/_hf_uris.py`).
-        safe = "/" if (self.revision or "").startswith("refs/") else ""
+        # Only these refs may hold a slash as it is (huggingface_hub 2.4.0 `utils/_hf_uris.py`).
+        safe = "/" if _SPECIAL_REF.fullmatch(self.revision or "") else ""
         revision = f"@{quote(self.revision, safe=safe)}" if self.revision else ""
         path = f"/{self.path}" if self.path else ""
         mode = {None: "", True: ":ro", False: ":rw"}[self.read_only]
@@ -82,6 +84,11 @@ class LocalVolume:
     folder: str
     mount: str
     read_only: bool = True
+
+    @property
+    def key(self) -> str:
+        """What is sent for it: a folder is sent once for all who read it, and once more for all who write to it."""
+        return self.folder if self.read_only else f"{self.folder}:rw"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

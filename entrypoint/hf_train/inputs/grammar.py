@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from hf_train.values import LocalVolume, Volume, VolumeKind
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smhd])")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
@@ -21,6 +21,10 @@ _KINDS: dict[str, VolumeKind] = {
 }
 _LOOKS_SECRET = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|API_KEY|ACCESS_KEY|PRIVATE_KEY)$")
 MAX_TIMEOUT_S = 30 * 86400
+MAX_DURATION = 40
+"""Characters of a duration; what is longer is not one."""
+MAX_USD = 1_000_000
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def duration(text: str) -> int:
@@ -28,13 +32,14 @@ def duration(text: str) -> int:
 
     A bare number is seconds, as `hf jobs run --timeout` takes it (huggingface_hub 2.4.0 `_create_job_spec`).
     """
-    compact = text.replace(" ", "").lower()
-    if re.fullmatch(r"\d+", compact):
-        seconds = float(compact)
+    word = text.strip().lower()
+    if re.fullmatch(r"[0-9]+", word):
+        seconds = float(word)
     else:
-        parts = _PART.findall(compact)
+        # Blanks stand between a number and its unit, or between parts, never in a number: "1 30m" is not 130 minutes.
+        parts = _PART.findall(word[: MAX_DURATION + 1])
         units = [unit for _, unit in parts]
-        if not parts or "".join(n + u for n, u in parts) != compact or len(set(units)) != len(units):
+        if not parts or len(word) > MAX_DURATION or _PART.sub("", word) or len(set(units)) != len(units):
             message = f"{text!r} is not a duration; write 45m, 1.5h, 1h30m, 2d or a number of seconds"
             raise ValueError(message)
         seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
@@ -64,7 +69,7 @@ def boolean(text: str) -> bool:
 
 def positive_int(text: str) -> int:
     """A whole number from 1 to 100."""
-    if not re.fullmatch(r"\d{1,3}", text.strip()) or not 1 <= int(text) <= 100:
+    if not re.fullmatch(r"[0-9]{1,3}", text.strip()) or not 1 <= int(text) <= 100:
         message = f"{text!r} is not a whole number from 1 to 100"
         raise ValueError(message)
     return int(text)
@@ -72,10 +77,12 @@ def positive_int(text: str) -> int:
 
 def money(text: str) -> float:
     """US dollars, `5` or `2.50`."""
-    if not re.fullmatch(r"\d+(\.\d+)?", text.strip()):
+    word = text.strip()
+    # A number with 400 digits is infinite as a float, and an infinite limit is none.
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", word) or float(word) > MAX_USD:
         message = f"{text!r} is not an amount in US dollars; write 5 or 2.50"
         raise ValueError(message)
-    return float(text)
+    return float(word)
 
 
 def image(text: str) -> str:
@@ -137,7 +144,8 @@ def assignment(text: str) -> tuple[str, str]:
 def mount(text: str) -> str:
     """An absolute path in the Job, not its root."""
     path = PurePosixPath(text)
-    if not path.is_absolute() or ".." in path.parts or path == PurePosixPath("/") or "\0" in text or ":" in text:
+    outside = not path.is_absolute() or ".." in path.parts or not path.parts[1:]
+    if outside or ":" in text or _CONTROL.search(text):
         message = f"{text!r} is not a mount path; write an absolute path such as /data"
         raise ValueError(message)
     return "/" + str(path).lstrip("/")
@@ -154,7 +162,8 @@ def volume(text: str) -> Volume | LocalVolume:
         if text.endswith(suffix):
             body, mode = text[: -len(suffix)], read_only
     source, colon, target = body.rpartition(":")
-    if not colon or not source:
+    # The last colon of a bare `hf://...` is the one of its scheme.
+    if not colon or not source or target.startswith("//"):
         message = f"{text!r} has no mount path; write SOURCE:/MOUNT[:ro|:rw]"
         raise ValueError(message)
     where = mount(target)
@@ -166,13 +175,16 @@ def volume(text: str) -> Volume | LocalVolume:
 def _hub_volume(text: str, source: str, where: str, *, read_only: bool | None) -> Volume:
     head, _, rest = source.strip("/").partition("/")
     kind = _KINDS.get(head)
+    if head in {"kernels", "kernel"}:
+        message = f"{text!r}: a kernel cannot be mounted"
+        raise ValueError(message)
     if f"{head}s" in _KINDS:
         message = f"{text!r}: write {head}s/, in the plural"
         raise ValueError(message)
     owner, _, tail = (rest if kind else source.strip("/")).partition("/")
     name_and_revision, _, path = tail.partition("/")
     name, at, revision = name_and_revision.partition("@")
-    if revision == "refs" and (special := re.match(r"(?:pr|convert)/[^/]+", path)):
+    if revision == "refs" and (special := re.match(r"convert/[\w.-]+|pr/\d+", path)):
         revision, path = f"refs/{special.group()}", path[special.end() :]
     if at and not revision:
         message = f"{text!r} has an empty revision after '@'"

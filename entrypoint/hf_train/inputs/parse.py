@@ -123,8 +123,8 @@ class _Reader:
                 self.problems.append(
                     f"{where}: not read from this file, because a pull request can edit it; set it in the workflow"
                 )
-            elif name == "command" and isinstance(value, list):
-                self.listed_command = tuple(str(word) for word in value)
+            elif name == "command" and _is_flat_list(value):
+                self.listed_command = tuple(_scalar(word) for word in cast("list[object]", value))
             elif (raw := _from_yaml(BY_NAME[name], value)) is None:
                 self.problems.append(f"{where}: {value!r} is not what this input takes")
             elif raw:
@@ -201,6 +201,10 @@ def _from_yaml(one: Field, value: object) -> Raw | None:
     if isinstance(value, dict) and one.name == "env" and not any(isinstance(v, dict | list) for v in value.values()):
         return tuple(f"{key}={_scalar(item)}" for key, item in value.items())
     return None
+
+
+def _is_flat_list(value: object) -> bool:
+    return isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
 
 
 def _scalar(value: object) -> str:

@@ -32,15 +32,18 @@ def resolve_secrets(inputs: Inputs, environ: Mapping[str, str], words: Sequence[
                 f"secrets: {name} has no value in this step's environment; "
                 f"add `env: {{ {name}: ${{{{ secrets.{name} }}}} }}` to the step"
             )
-        elif value.startswith("ghs_"):
+        elif value.strip().startswith("ghs_") or (inputs.github_token and value == inputs.github_token.reveal()):
             problems.append(f"secrets: {name} holds this workflow's GitHub token; a Job may not have it")
         values[name] = Secret(value)
     if inputs.job_token:
         values["HF_TOKEN"] = inputs.job_token
+        if inputs.job_token.reveal().startswith("ghs_"):
+            problems.append("job-token: it holds this workflow's GitHub token; a Job may not have it")
     known = [value for value in (*values.values(), inputs.hf_token, inputs.github_token) if value]
+    clear = " ".join(words)  # a value with blanks in it was split into words
     for secret in known:
-        raw = secret.reveal()
-        if len(raw) >= MINIMUM_LENGTH and any(raw in word for word in words):
+        raw = secret.reveal().strip()  # a pasted value often ends with a newline that the command has not
+        if len(raw) >= MINIMUM_LENGTH and (raw in clear or any(raw in word for word in words)):
             problems.append("command, args or env: the value of a secret stands there in clear; use secrets instead")
             break
     if problems:
