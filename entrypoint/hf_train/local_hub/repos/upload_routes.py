@@ -44,6 +44,7 @@ class UploadRoutes:
             CallRoute(["GET"], rf"{API}/xet-(?P<scope>read|write)-token/{REVISION}", self.xet_token),
             CallRoute(["POST"], rf"{API}/commit/{REVISION}", self.commit),
             CallRoute(["POST"], rf"{WEB}/info/lfs/objects/batch", self.lfs_batch),
+            CallRoute(["POST"], rf"{API}/lfs-files/duplicate", self.duplicate),
             StreamRoute(["PUT"], rf"/lfs/(?P<link>(?P<sha>{_SHA})/(?P<size>\d+))", self.put_object),
             StreamRoute(["PUT"], rf"/lfs/(?P<link>(?P<sha>{_SHA})/parts/(?P<number>\d+))", self.put_part),
             CallRoute(["POST"], rf"/lfs/(?P<link>(?P<sha>{_SHA})/complete)", self.complete),
@@ -186,6 +187,17 @@ class UploadRoutes:
         parts = call.json().get("parts", [])
         self.lfs.join_parts(call.params["sha"], sorted(int(part["partNumber"]) for part in parts))
         return JSONResponse({})
+
+    def duplicate(self, call: Call) -> Response:
+        """Make large files of this repo known to another one: objects are shared, so they only have to be here."""
+        self.access.visible(call)
+        files = [file for file in call.json().get("files", []) if isinstance(file, dict)]
+        failed = [
+            {"sha256": file.get("sha256"), "error": "File not found"}
+            for file in files
+            if self.lfs.ensure(str(file.get("sha256"))) is None
+        ]
+        return JSONResponse({"success": not failed, "failed": failed})
 
     def verify(self, call: Call) -> Response:
         """Whether a large file arrived."""
