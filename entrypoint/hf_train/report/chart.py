@@ -9,6 +9,8 @@ from hf_train.report.words import number, one_line
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 MAX_POINTS = 40
+PALETTE = '%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#0969da"}}}}%%'
+"""Mermaid's own line is too pale to read on a white page."""
 _PREFERRED = ("eval_loss", "val_loss", "loss", "train_loss", "reward")
 
 
@@ -58,6 +60,7 @@ def mermaid(name: str, points: Sequence[tuple[float, float]]) -> str:
     return "\n".join(
         [
             "```mermaid",
+            PALETTE,
             "xychart-beta",
             f'    x-axis "step" {first:g} --> {max(last, first + 1):g}',
             f'    y-axis "{title}" {low - margin:.6g} --> {high + margin:.6g}',
