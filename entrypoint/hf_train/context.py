@@ -136,7 +136,7 @@ def read_context(environ: Mapping[str, str], event: Mapping[str, Any], *, worksp
 
 
 def _number(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdecimal() else default
+    return int(text) if text and re.fullmatch(r"[0-9]{1,18}", text) else default
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -169,10 +169,10 @@ def _private(event: Mapping[str, Any]) -> bool | None:
 
 
 def _matrix(text: str) -> str:
-    """`{"lr": 0.1, "seed": 2}` as `lr=0.1, seed=2`; anything else is no matrix."""
+    """`{"lr": 0.1, "seed": 2}` as `lr=0.1, seed=2`; anything else is no matrix. Two legs never look the same."""
     try:
         values = json.loads(text) if text else None
     except ValueError:
         return ""
-    pairs = _mapping(values).items()
-    return ", ".join(f"{name}={value}" for name, value in pairs if isinstance(value, str | int | float))
+    words = {name: value if isinstance(value, str) else json.dumps(value) for name, value in _mapping(values).items()}
+    return ", ".join(f"{name}={word}" for name, word in words.items())
