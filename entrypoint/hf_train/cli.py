@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import typer
 
@@ -33,21 +35,31 @@ def _root(
     """Train models from a pull request on Hugging Face Jobs, and report what came out."""
 
 
+def _exits(command: Callable[..., int]) -> Callable[..., NoReturn]:
+    """The command with its exit code raised: click drops what a command returns and exits with 0."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **values: Any) -> NoReturn:
+        raise typer.Exit(command(*args, **values))
+
+    return wrapped
+
+
 app.command("run", help="Launch a training, follow it, report it. The command may stand after `--`.")(
-    with_inputs(commands.run)
+    _exits(with_inputs(commands.run))
 )
 app.command("plan", help="Show what `run` would submit; nothing is sent and nothing is spent.")(
-    with_inputs(commands.plan, also_format=True)
+    _exits(with_inputs(commands.plan, also_format=True))
 )
-app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead run names.")(commands.cancel)
-app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(commands.explain)
+app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead run names.")(_exits(commands.cancel))
+app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(_exits(commands.explain))
 app.command(
     "local-hub",
     help="Run the embedded Hub; prints HF_ENDPOINT=... when it is ready.",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)(commands.local_hub)
+)(_exits(commands.local_hub))
 app.command("demo", help="Train the quickstart example on the embedded Hub: no account, no Docker, no cost.")(
-    commands.demo
+    _exits(commands.demo)
 )
 
 
@@ -70,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(words: list[str]) -> int:
     try:
-        result = app(args=words, prog_name="hf-train", standalone_mode=True)
+        app(args=words, prog_name="hf-train", standalone_mode=True)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 2
-    return result if isinstance(result, int) else 0
+    return 0
