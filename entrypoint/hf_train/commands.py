@@ -1,4 +1,4 @@
-"""The commands: read the world, wire the adapters, run the flow, give an exit code."""
+"""The commands: run the flow over a wired world, give an exit code."""
 
 from __future__ import annotations
 
@@ -14,37 +14,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, TextIO
+from typing import Annotated, TextIO
 
 import typer
-import yaml
 
-from hf_train import pipeline
+from hf_train import pipeline, wiring
 from hf_train.clock import SystemClock
 from hf_train.collect.explain import explain as explain_text
 from hf_train.collect.reader import LogReader
-from hf_train.console import GitHubConsole, PlainConsole
-from hf_train.context import Context, read_context
+from hf_train.console import PlainConsole
 from hf_train.errors import BadInput, ExitCode, Interrupted, JobGone, RefusedByHub, TransientHubError, UserError
-from hf_train.files import RunFiles, read_state
-from hf_train.hub import HuggingFaceHub, stored_token
-from hf_train.hub_api import make_api
-from hf_train.inputs import Inputs, Layers, parse
+from hf_train.files import read_state
+from hf_train.hub import HuggingFaceHub
 from hf_train.local import local_hub as run_local_hub
 from hf_train.ports import Ports
 from hf_train.prepare import Request, prepare
-from hf_train.pulls import GitHubPulls
 from hf_train.report import verdict_of
-from hf_train.script import ScriptFetcher
 from hf_train.show import plan_json, show_plan
-from hf_train.snapshot import GitWorkspace
 from hf_train.untrusted import Redactor
 from hf_train.values import JobRef, Secret
 from hf_train.watch import cancel as cancel_job
+from hf_train.wiring import Flags
 
-CONFIG_FILE = ".github/hf-train.yml"
-HUB = "https://huggingface.co"
-Flags = Mapping[str, str | tuple[str, ...]]
 _words: tuple[str, ...] = ()
 
 
@@ -60,13 +51,17 @@ def guarded(command: Callable[[], int], words: Sequence[str]) -> int:
     try:
         return command()
     except UserError as error:
-        _console(Redactor(()), os.environ).error(error.title, "\n".join(p for p in (error.message, error.hint) if p))
+        wiring.console_of(Redactor(()), os.environ).error(
+            error.title, "\n".join(p for p in (error.message, error.hint) if p)
+        )
         return int(error.exit_code)
     except Interrupted as stop:
         return int(stop.exit_code)
     except Exception as error:  # noqa: BLE001  (a bug of ours must be told from a failed training)
-        redact = Redactor(_environment_secrets(os.environ))
-        _console(redact, os.environ).error("A bug in hf-train", f"{type(error).__name__}: {error}. Please report it.")
+        redact = Redactor(wiring.environment_secrets(os.environ))
+        wiring.console_of(redact, os.environ).error(
+            "A bug in hf-train", f"{type(error).__name__}: {error}. Please report it."
+        )
         print(redact(traceback.format_exc()))
         return int(ExitCode.BUG)
 
@@ -78,18 +73,8 @@ def run(flags: Flags) -> int:
 
 
 def _run(flags: Flags, environ: Mapping[str, str]) -> int:
-    context = _context(environ)
-    inputs = parse(_layers(flags, environ, context))
-    with ExitStack() as stack:
-        endpoint = environ.get("HF_ENDPOINT") or HUB
-        if inputs.local:
-            endpoint = stack.enter_context(run_local_hub())
-        token = _launch_token(inputs, environ, local=inputs.local)
-        request = Request(
-            inputs=inputs, context=context, environ=_job_environment(inputs, environ), nonce=secrets.token_hex(16)
-        )
-        ports = _ports(stack, request, endpoint, token)
-        if token is None:
+    with _wired(flags, environ) as (request, ports, token):
+        if token is None and not request.problems:
             return _without_token(request, ports)
         return int(verdict_of(pipeline.run(request, ports)).code)
 
@@ -99,31 +84,44 @@ def _without_token(request: Request, ports: Ports) -> int:
     fork = " (a fork's pull request gets no secrets)" if context.pull and context.pull.from_fork else ""
     why = f"There is no Hub token in this step{fork}, so nothing was launched."
     if request.inputs.required or not context.on_github:
-        raise RefusedByHub("No token", why, "Give hf-token (or the variable HF_TOKEN), or run with --local.")
+        hint = "Give hf-token (or the variable HF_TOKEN), or run with --local."
+        pipeline.refuse(request, ports, RefusedByHub("No token", why, hint))
     return int(verdict_of(pipeline.skip(request, ports, why)).code)
 
 
 def plan(flags: Flags, output_format: str) -> int:
     """`hf-train plan`."""
-    environ = os.environ
-    context = _context(environ)
-    inputs = parse(_layers(flags, environ, context))
-    with ExitStack() as stack:
-        endpoint = environ.get("HF_ENDPOINT") or HUB
-        if inputs.local:
-            endpoint = stack.enter_context(run_local_hub())
-        token = _launch_token(inputs, environ, local=inputs.local)
-        request = Request(
-            inputs=inputs, context=context, environ=_job_environment(inputs, environ), nonce=secrets.token_hex(16)
-        )
-        # Standard output is the JSON alone; the runner reads masks on standard error just as well.
-        ports = _ports(stack, request, endpoint, token, sys.stderr if output_format == "json" else None)
+    # Standard output is the JSON alone; the runner reads masks on standard error just as well.
+    stream = sys.stderr if output_format == "json" else None
+    with _wired(flags, os.environ, stream) as (request, ports, token):
         made = prepare(request, ports, offline=token is None).plan
         if output_format == "json":
             print(ports.console.redact(plan_json(made)))
         else:
             show_plan(made, ports.console)
     return 0
+
+
+@contextmanager
+def _wired(
+    flags: Flags, environ: Mapping[str, str], stream: TextIO | None = None
+) -> Iterator[tuple[Request, Ports, Secret | None]]:
+    """A request and the world for it, with an embedded Hub when one is asked for."""
+    context = wiring.context_of(environ)
+    inputs, problems = wiring.inputs_of(flags, environ, context, _words)
+    with ExitStack() as stack:
+        endpoint = environ.get("HF_ENDPOINT") or wiring.HUB
+        if inputs.local and not problems:
+            endpoint = stack.enter_context(run_local_hub())
+        token = wiring.launch_token(inputs, environ)
+        request = Request(
+            inputs=inputs,
+            context=context,
+            environ=wiring.job_environment(inputs, environ),
+            nonce=secrets.token_hex(16),
+            problems=problems,
+        )
+        yield request, wiring.ports_of(stack, request, endpoint, token, stream), token
 
 
 def cancel(
@@ -135,15 +133,15 @@ def cancel(
 ) -> int:
     """`hf-train cancel`."""
     environ = os.environ
-    token = _hf_token(environ)
-    console = _console(Redactor([token.reveal()] if token else ()), environ)
+    token = wiring.given_token(environ)
+    console = wiring.console_of(Redactor([token.reveal()] if token else ()), environ)
     if state_file is not None:
         return _cancel_leftover(Path(state_file), token, console)
     if not job:
         raise BadInput(["JOB: name at least one Job, or give --state-file"])
     if token is None:
         raise RefusedByHub("No token", "Cancelling needs a Hub token.", "Set the variable HF_TOKEN.")
-    hub = HuggingFaceHub(environ.get("HF_ENDPOINT") or HUB, token)
+    hub = HuggingFaceHub(environ.get("HF_ENDPOINT") or wiring.HUB, token)
     owner = namespace or hub.whoami().name
     failed = 0
     for one in job:
@@ -162,7 +160,7 @@ def _cancel_leftover(path: Path, token: Secret | None, console: PlainConsole) ->
     if not nonce or token is None:
         console.info("Nothing is left to cancel.")
         return 0
-    hub = HuggingFaceHub(state.get("endpoint") or HUB, token)
+    hub = HuggingFaceHub(state.get("endpoint") or wiring.HUB, token)
     try:
         # By its nonce, not by the id in the file: another step could have put a foreign id there.
         left = [one for one in hub.find(state["namespace"], {"hft-nonce": nonce}) if not one.stage.is_terminal]
@@ -242,132 +240,6 @@ def _example(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise UserError("Example not found", f"examples/{name} is not beside this package.", "Run it from a checkout.")
-
-
-def _ports(
-    stack: ExitStack, request: Request, endpoint: str, token: Secret | None, stream: TextIO | None = None
-) -> Ports:
-    inputs, context, environ = request.inputs, request.context, request.environ
-    known = _known_secrets(inputs, environ, token)
-    redact = Redactor(known)
-    console = _console(redact, environ, stream)
-    if isinstance(console, GitHubConsole):
-        console.mask(known)
-    job_token = inputs.job_token or (Secret(environ["HF_TOKEN"]) if _job_gets_token(inputs, environ) else None)
-    workspace = GitWorkspace(
-        Path(context.workspace),
-        make_api(endpoint, token),
-        committed=context.on_github,
-        repository=context.repository,
-        private=context.private if context.on_github else None,
-    )
-    stack.callback(workspace.close)
-    files = RunFiles(
-        output_file=context.output_file,
-        summary_file=context.summary_file,
-        report_dir=_report_dir(inputs, context),
-        state_file=_state_file(environ),
-        redact=redact,
-    )
-    stack.callback(files.close)
-    pulls = None
-    if inputs.github_token and context.repository:
-        pulls = GitHubPulls(context.api_url, inputs.github_token, context.repository)
-    return Ports(
-        hub=HuggingFaceHub(endpoint, token, job_token),
-        pulls=pulls,
-        workspace=workspace,
-        scripts=ScriptFetcher(endpoint),
-        console=console,
-        files=files,
-        clock=SystemClock(),
-    )
-
-
-def _console(redact: Redactor, environ: Mapping[str, str], stream: TextIO | None = None) -> PlainConsole:
-    return (GitHubConsole if environ.get("GITHUB_ACTIONS") == "true" else PlainConsole)(redact, stream)
-
-
-def _context(environ: Mapping[str, str]) -> Context:
-    path = environ.get("GITHUB_EVENT_PATH", "")
-    event: dict[str, Any] = {}
-    if path:
-        try:
-            loaded = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            loaded = None
-        event = loaded if isinstance(loaded, dict) else {}
-    return read_context(environ, event, workspace=environ.get("HF_TRAIN_WORKSPACE") or str(Path.cwd()))
-
-
-def _layers(flags: Flags, environ: Mapping[str, str], context: Context) -> Layers:
-    return Layers(file=_config_file(Path(context.workspace)), environ=environ, flags=flags, words=_words)
-
-
-def _config_file(workspace: Path) -> Mapping[str, object]:
-    path = workspace / CONFIG_FILE
-    if not path.is_file():
-        return {}
-    try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        where = str(getattr(error, "problem_mark", "")).strip()
-        raise BadInput([f"{CONFIG_FILE}: it is not YAML ({where or type(error).__name__})"]) from error
-    if loaded is None:
-        return {}
-    if not isinstance(loaded, dict):
-        raise BadInput([f"{CONFIG_FILE}: it holds no `input: value` pairs"])
-    return {str(key): value for key, value in loaded.items()}
-
-
-def _launch_token(inputs: Inputs, environ: Mapping[str, str], *, local: bool) -> Secret | None:
-    if local:
-        return Secret(f"hf_local_{secrets.token_hex(8)}")
-    if inputs.hf_token:
-        return inputs.hf_token
-    if value := environ.get("HF_TOKEN", "").strip():
-        return Secret(value)
-    return None if environ.get("GITHUB_ACTIONS") == "true" else stored_token()
-
-
-def _hf_token(environ: Mapping[str, str]) -> Secret | None:
-    value = (environ.get("HF_TRAIN_HF_TOKEN") or environ.get("HF_TOKEN") or "").strip()
-    return Secret(value) if value else stored_token() if environ.get("GITHUB_ACTIONS") != "true" else None
-
-
-def _job_environment(inputs: Inputs, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Where secrets are read. On the embedded Hub any token is as good as another, so a missing one is made up."""
-    if inputs.local and "HF_TOKEN" in inputs.secrets and not environ.get("HF_TOKEN"):
-        return {**environ, "HF_TOKEN": f"hf_local_{secrets.token_hex(8)}"}
-    return environ
-
-
-def _job_gets_token(inputs: Inputs, environ: Mapping[str, str]) -> bool:
-    return "HF_TOKEN" in inputs.secrets and bool(environ.get("HF_TOKEN"))
-
-
-def _known_secrets(inputs: Inputs, environ: Mapping[str, str], token: Secret | None) -> list[str]:
-    named = [environ.get(name, "") for name in inputs.secrets]
-    tokens = [one.reveal() for one in (token, inputs.job_token, inputs.github_token) if one]
-    return [value for value in dict.fromkeys([*tokens, *named, *_environment_secrets(environ)]) if value]
-
-
-def _environment_secrets(environ: Mapping[str, str]) -> list[str]:
-    names = ("HF_TOKEN", "HF_TRAIN_HF_TOKEN", "HF_TRAIN_JOB_TOKEN", "HF_TRAIN_GITHUB_TOKEN", "GITHUB_TOKEN")
-    return [environ[name] for name in names if environ.get(name)]
-
-
-def _report_dir(inputs: Inputs, context: Context) -> Path | None:
-    if inputs.report_dir:
-        return Path(inputs.report_dir)
-    return Path(context.temp) / "hf-train-report" if context.temp else None
-
-
-def _state_file(environ: Mapping[str, str]) -> Path | None:
-    if path := environ.get("HF_TRAIN_STATE_FILE"):
-        return Path(path)
-    temp = environ.get("RUNNER_TEMP")
-    return Path(temp) / "hf-train" / f"{secrets.token_hex(8)}.json" if temp else None
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from hf_train.collect.reader import LogReader
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError, UserError
@@ -50,6 +51,16 @@ def skip(request: Request, ports: Ports, why: str) -> Report:
     reporter = Reporter(request, ports)
     report = Report(context=request.context, key=reporter.key, phase=Phase.ENDED, skipped=why)
     return reporter.end(report)
+
+
+def refuse(request: Request, ports: Ports, error: UserError) -> NoReturn:
+    """Report that the run was refused before anything was looked at, and fail.
+
+    Raises:
+        UserError: The given one.
+    """
+    Reporter(request, ports).refused(error, None)
+    raise error
 
 
 @dataclass(slots=True)

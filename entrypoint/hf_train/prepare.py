@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -27,12 +27,14 @@ class Request:
         context: Where it was started.
         environ: The step's environment, for the values of the secrets.
         nonce: Random word that marks this launch.
+        problems: What is wrong with the inputs by themselves; told together with what the workspace shows.
     """
 
     inputs: Inputs
     context: Context
     environ: Mapping[str, str]
     nonce: str
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +104,7 @@ def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_
 def _look_at_workspace(
     request: Request, ports: Ports, *, tolerate_missing_secrets: bool
 ) -> tuple[Mapping[str, Secret], Survey | None, tuple[tuple[str, Survey], ...], PurePosixPath | None]:
-    inputs, problems = request.inputs, _missing(request.inputs, ports)
+    inputs, problems = request.inputs, [*request.problems, *_missing(request.inputs, ports)]
     secrets: Mapping[str, Secret] = {}
     try:
         words = (*inputs.command, *inputs.args, *inputs.env.values())
@@ -118,13 +120,23 @@ def _look_at_workspace(
         script_path = PurePosixPath(HOUSE, "scripts", _script_name(inputs.script))
         extra[script_path] = ports.scripts.fetch(inputs.script)
     code = None
-    local = dict.fromkeys(volume.folder for volume in inputs.volumes if isinstance(volume, LocalVolume))
-    folders = [(name, _survey(ports, name, inputs, {}, problems)) for name in local]
+    local = {volume.key: volume for volume in inputs.volumes if isinstance(volume, LocalVolume)}
+    folders = [(key, _survey_volume(volume, request, ports, problems)) for key, volume in local.items()]
     if inputs.path != "none" or extra:
         code = _survey(ports, inputs.path if inputs.path != "none" else "", inputs, extra, problems)
     if problems:
         raise BadInput(problems)
     return secrets, code, tuple(folders), script_path
+
+
+def _survey_volume(volume: LocalVolume, request: Request, ports: Ports, problems: list[str]) -> Survey:
+    """A snapshot is shared and must stay what it was; so a volume that the Job may write to gets one of its own."""
+    survey = _survey(ports, volume.folder, request.inputs, {}, problems)
+    if volume.read_only or problems:
+        return survey
+    mark = {PurePosixPath(HOUSE, "launch"): request.nonce.encode()}
+    own = _survey(ports, volume.folder, request.inputs, mark, problems)
+    return replace(own, content=survey.digest)
 
 
 def _survey(

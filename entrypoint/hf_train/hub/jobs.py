@@ -41,6 +41,8 @@ class HuggingFaceHub:
 
     def whoami(self) -> Account:
         """Owner of the launch token."""
+        if self._token is None:
+            raise RefusedByHub("No token", "There is no Hub token.", "Set the variable HF_TOKEN, or use --local.")
         with translated("whoami"):
             return _account(self._api.whoami())
 

@@ -90,12 +90,22 @@ def parse(layers: Layers) -> Inputs:
     Raises:
         BadInput: With every problem that was found.
     """
+    inputs, problems = read(layers)
+    if problems:
+        raise BadInput(problems)
+    return inputs
+
+
+def read(layers: Layers) -> tuple[Inputs, tuple[str, ...]]:
+    """Parse and check, and give the problems back, so that those of the workspace can be told in the same message.
+
+    Returns:
+        The inputs, with defaults where a value could not be read, and a sentence per problem.
+    """
     reader = _Reader(layers)
     inputs = _read(reader)
     reader.problems.extend(_across(inputs, reader))
-    if reader.problems:
-        raise BadInput(reader.problems)
-    return inputs
+    return inputs, tuple(reader.problems)
 
 
 class _Reader:

@@ -1,0 +1,172 @@
+"""Read the world and wire the adapters: the other half of the command line."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TextIO
+
+import yaml
+
+from hf_train.clock import SystemClock
+from hf_train.console import GitHubConsole, PlainConsole
+from hf_train.context import Context, read_context
+from hf_train.errors import BadInput
+from hf_train.files import RunFiles
+from hf_train.hub import HuggingFaceHub, stored_token
+from hf_train.hub_api import make_api
+from hf_train.inputs import Inputs, Layers, read
+from hf_train.ports import Ports
+from hf_train.prepare import Request
+from hf_train.pulls import GitHubPulls
+from hf_train.script import ScriptFetcher
+from hf_train.snapshot import GitWorkspace
+from hf_train.untrusted import Redactor
+from hf_train.values import Secret
+
+CONFIG_FILE = ".github/hf-train.yml"
+HUB = "https://huggingface.co"
+Flags = Mapping[str, str | tuple[str, ...]]
+_TOKENS = ("HF_TOKEN", "HF_TRAIN_HF_TOKEN", "HF_TRAIN_JOB_TOKEN", "HF_TRAIN_GITHUB_TOKEN", "GITHUB_TOKEN")
+
+
+def context_of(environ: Mapping[str, str]) -> Context:
+    """Where this process runs."""
+    path = environ.get("GITHUB_EVENT_PATH", "")
+    event: dict[str, Any] = {}
+    if path:
+        try:
+            loaded = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            loaded = None
+        event = loaded if isinstance(loaded, dict) else {}
+    return read_context(environ, event, workspace=environ.get("HF_TRAIN_WORKSPACE") or str(Path.cwd()))
+
+
+def inputs_of(
+    flags: Flags, environ: Mapping[str, str], context: Context, words: tuple[str, ...]
+) -> tuple[Inputs, tuple[str, ...]]:
+    """The inputs of the three layers, and what is wrong with them."""
+    file: Mapping[str, object] = {}
+    problems: tuple[str, ...] = ()
+    try:
+        file = _config_file(Path(context.workspace))
+    except BadInput as error:
+        problems = error.problems
+    inputs, more = read(Layers(file=file, environ=environ, flags=flags, words=words))
+    return inputs, (*problems, *more)
+
+
+def _config_file(workspace: Path) -> Mapping[str, object]:
+    path = workspace / CONFIG_FILE
+    if not path.is_file():
+        return {}
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        where = str(getattr(error, "problem_mark", "")).strip()
+        raise BadInput([f"{CONFIG_FILE}: it is not YAML ({where or type(error).__name__})"]) from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise BadInput([f"{CONFIG_FILE}: it holds no `input: value` pairs"])
+    return {str(key): value for key, value in loaded.items()}
+
+
+def ports_of(
+    stack: ExitStack, request: Request, endpoint: str, token: Secret | None, stream: TextIO | None = None
+) -> Ports:
+    """The world of a run; what must be tidied up goes on the stack."""
+    inputs, context, environ = request.inputs, request.context, request.environ
+    known = _known_secrets(inputs, environ, token)
+    redact = Redactor(known)
+    console = console_of(redact, environ, stream)
+    if isinstance(console, GitHubConsole):
+        console.mask(known)
+    workspace = GitWorkspace(
+        Path(context.workspace),
+        make_api(endpoint, token),
+        committed=context.on_github,
+        repository=context.repository,
+        private=context.private if context.on_github else None,
+    )
+    stack.callback(workspace.close)
+    files = RunFiles(
+        output_file=context.output_file,
+        summary_file=context.summary_file,
+        report_dir=_report_dir(inputs, context),
+        state_file=_state_file(environ),
+        redact=redact,
+    )
+    stack.callback(files.close)
+    pulls = None
+    if inputs.github_token and context.repository:
+        pulls = GitHubPulls(context.api_url, inputs.github_token, context.repository)
+    return Ports(
+        hub=HuggingFaceHub(endpoint, token, _job_token(inputs, environ)),
+        pulls=pulls,
+        workspace=workspace,
+        scripts=ScriptFetcher(endpoint),
+        console=console,
+        files=files,
+        clock=SystemClock(),
+    )
+
+
+def console_of(redact: Redactor, environ: Mapping[str, str], stream: TextIO | None = None) -> PlainConsole:
+    """A runner's console on GitHub, a plain one elsewhere."""
+    return (GitHubConsole if environ.get("GITHUB_ACTIONS") == "true" else PlainConsole)(redact, stream)
+
+
+def launch_token(inputs: Inputs, environ: Mapping[str, str]) -> Secret | None:
+    """The token that launches; made up for the embedded Hub, where any is as good as another."""
+    if inputs.local:
+        return Secret(f"hf_local_{secrets.token_hex(8)}")
+    return inputs.hf_token or given_token(environ)
+
+
+def given_token(environ: Mapping[str, str]) -> Secret | None:
+    """The token of the environment; on a laptop that of `hf auth login` as well."""
+    value = (environ.get("HF_TRAIN_HF_TOKEN") or environ.get("HF_TOKEN") or "").strip()
+    if value:
+        return Secret(value)
+    return None if environ.get("GITHUB_ACTIONS") == "true" else stored_token()
+
+
+def job_environment(inputs: Inputs, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Where secrets are read. A missing token for the embedded Hub is made up."""
+    if inputs.local and "HF_TOKEN" in inputs.secrets and not environ.get("HF_TOKEN"):
+        return {**environ, "HF_TOKEN": f"hf_local_{secrets.token_hex(8)}"}
+    return environ
+
+
+def environment_secrets(environ: Mapping[str, str]) -> list[str]:
+    """Values of the token variables that this step knows."""
+    return [environ[name] for name in _TOKENS if environ.get(name)]
+
+
+def _job_token(inputs: Inputs, environ: Mapping[str, str]) -> Secret | None:
+    named = environ.get("HF_TOKEN", "") if "HF_TOKEN" in inputs.secrets else ""
+    return inputs.job_token or (Secret(named) if named else None)
+
+
+def _known_secrets(inputs: Inputs, environ: Mapping[str, str], token: Secret | None) -> list[str]:
+    named = [environ.get(name, "") for name in inputs.secrets]
+    tokens = [one.reveal() for one in (token, inputs.job_token, inputs.github_token) if one]
+    return [value for value in dict.fromkeys([*tokens, *named, *environment_secrets(environ)]) if value]
+
+
+def _report_dir(inputs: Inputs, context: Context) -> Path | None:
+    if inputs.report_dir:
+        return Path(inputs.report_dir)
+    return Path(context.temp) / "hf-train-report" if context.temp else None
+
+
+def _state_file(environ: Mapping[str, str]) -> Path | None:
+    if path := environ.get("HF_TRAIN_STATE_FILE"):
+        return Path(path)
+    temp = environ.get("RUNNER_TEMP")
+    return Path(temp) / "hf-train" / f"{secrets.token_hex(8)}.json" if temp else None
