@@ -48,11 +48,18 @@ def disarm(line: str) -> str:
 
 def printable(text: str) -> list[str]:
     r"""Safe lines for the log. Of a run of `\r` segments (a progress bar) only the last with content is kept."""
+    if _is_harmless(text):
+        return [text]
     lines: list[str] = []
     for physical in text.split("\n"):
         segments = [segment for segment in physical.split("\r") if segment.strip()]
         lines += [disarm(line) for line in clean(segments[-1] if segments else "")]
     return lines
+
+
+def _is_harmless(text: str) -> bool:
+    """The common case, cheaply: no control or format character of any kind (`str.isprintable`), and no command."""
+    return text.isprintable() and len(text) <= MAX_LINE and "##" not in text and not text.lstrip().startswith("::")
 
 
 class Redactor:
