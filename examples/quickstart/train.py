@@ -119,7 +119,7 @@ def train(options: argparse.Namespace) -> tuple[Weights, dict[str, float]]:
                 velocity[name] = 0.9 * velocity[name] - np.float32(rate) * slope
                 weights[name] += velocity[name]
         eval_loss, accuracy = evaluate(weights, *test_set)
-        metrics = {"accuracy": accuracy, "eval_loss": eval_loss, "train_loss": float(np.mean(losses))}
+        metrics = {"eval_accuracy": accuracy, "eval_loss": eval_loss, "train_loss": float(np.mean(losses))}
         if not np.isfinite(metrics["train_loss"]):
             message = f"the loss is {metrics['train_loss']} in epoch {epoch}: the training diverged, lower --lr"
             raise FloatingPointError(message)
@@ -133,7 +133,7 @@ def report_epoch(epoch: int, step: int, rate: float, metrics: dict[str, float]) 
         "loss": f"{metrics['train_loss']:.4g}",
         "learning_rate": f"{rate:.4g}",
         "eval_loss": f"{metrics['eval_loss']:.4g}",
-        "eval_accuracy": f"{metrics['accuracy']:.4g}",
+        "eval_accuracy": f"{metrics['eval_accuracy']:.4g}",
         "step": step,
         "epoch": epoch,
     }
@@ -176,8 +176,8 @@ model-index:
       split: test
     metrics:
     - type: accuracy
-      name: accuracy
-      value: {metrics["accuracy"]}
+      name: eval_accuracy
+      value: {metrics["eval_accuracy"]}
     - type: loss
       name: eval_loss
       value: {metrics["eval_loss"]}
@@ -191,7 +191,7 @@ for {options.epochs} epochs with a learning rate of {options.lr} and seed {optio
 
 | metric (200 test pictures) | value |
 |---|---|
-| accuracy | {metrics["accuracy"]} |
+| accuracy | {metrics["eval_accuracy"]} |
 | loss | {metrics["eval_loss"]} |
 
 ```python

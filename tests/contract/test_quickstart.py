@@ -48,14 +48,14 @@ def metrics_of(run: subprocess.CompletedProcess[str]) -> dict[str, float]:
 def test_it_learns_and_says_so_in_every_place(folder: Path) -> None:
     run = start(folder, "train.py")
     metrics = metrics_of(run)
-    assert set(metrics) == {"accuracy", "eval_loss", "train_loss"}
-    assert 0.9 <= metrics["accuracy"] <= 1.0
+    assert set(metrics) == {"eval_accuracy", "eval_loss", "train_loss"}
+    assert 0.9 <= metrics["eval_accuracy"] <= 1.0
     assert json.loads((folder / "digits" / "metrics.json").read_text()) == metrics
     steps = STEP.findall(run.stdout)
     assert [int(epoch) for *_, epoch in steps] == list(range(1, 61))
     assert [int(step) for *_, step, _ in steps] == list(range(30, 1801, 30))
     assert float(steps[-1][0]) == pytest.approx(metrics["train_loss"], abs=1e-4)
-    assert float(steps[-1][1]) == metrics["accuracy"]
+    assert float(steps[-1][1]) == metrics["eval_accuracy"]
     assert float(steps[0][0]) > 5 * float(steps[-1][0])
 
 
@@ -99,8 +99,8 @@ def test_card_carries_the_metrics(folder: Path) -> None:
     assert card.data.license == "apache-2.0"
     assert card.data.model_name == "local/digits"
     results = {result.metric_name: result.metric_value for result in card.data.eval_results}
-    assert results == {"accuracy": metrics["accuracy"], "eval_loss": metrics["eval_loss"]}
-    assert f"| accuracy | {metrics['accuracy']} |" in card.text
+    assert results == {"eval_accuracy": metrics["eval_accuracy"], "eval_loss": metrics["eval_loss"]}
+    assert f"| accuracy | {metrics['eval_accuracy']} |" in card.text
 
 
 def test_diverged_training_fails_in_one_line(folder: Path) -> None:
