@@ -116,6 +116,6 @@ class Accounts:
 def _jwt_scope(token: str) -> str:
     text = token.removeprefix(_JWT)
     try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         raise HubError(401, _INVALID) from error

@@ -6,6 +6,7 @@ Source of the facts: huggingface_hub 2.4.0 `utils/_http.py` (it reads `X-Error-C
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -40,7 +41,8 @@ def error(
         headers: More headers.
         body: More keys of the JSON body (a 409 carries `url`).
     """
-    ascii_message = message.encode("ascii", "replace").decode("ascii").replace("\n", " ")
+    # A header takes printable ASCII only; other characters would break the whole answer.
+    ascii_message = re.sub(r"[^\x20-\x7e]", "?", re.sub(r"\s", " ", message))
     all_headers = {"X-Error-Message": ascii_message, "X-Request-Id": f"local-{object_id()}", **(headers or {})}
     if code:
         all_headers["X-Error-Code"] = code
