@@ -7,7 +7,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -23,8 +23,8 @@ UV_IMAGE = "ghcr.io/astral-sh/uv:python3.12-bookworm"
 COMMAND_IMAGE = "python:3.12"
 HOUSE = ".hf-train"
 """Folder of ours inside a snapshot: the start script, the manifest, fetched scripts."""
-HOSTED_LIMIT_S = 6 * 3600
 HOSTED_WATCH_S = int(5.5 * 3600)
+"""A hosted runner ends after 6 hours; half an hour is kept for what comes after the watch."""
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")
 
 
@@ -36,7 +36,7 @@ class Facts:
         account: Owner of the launch token; None when there is no token (`plan` on a laptop).
         flavors: The Hub's hardware list; None when the Hub could not be asked.
         code: The surveyed code folder; None when nothing is sent.
-        folders: Surveyed local volumes, by folder.
+        folders: Surveyed local volumes, by `LocalVolume.key`.
         script_path: Where a script by URL lies in the snapshot.
         nonce: A fresh random word that marks this launch.
     """
@@ -90,7 +90,7 @@ class Plan:
     Attributes:
         job: The spec.
         code: What is sent as the code volume.
-        folders: Local volumes to send, by folder.
+        folders: Local volumes to send, by `LocalVolume.key`.
         expect: What should come out.
         budget: What it may cost.
         key: Hash of everything that makes this training what it is; the same training has the same key.
@@ -121,7 +121,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
     """Put the plan together.
 
     Raises:
-        BadInput: The flavor is not one of the Hub's, or the Job would outlive the watch with no policy chosen.
+        BadInput: The flavor is not one of the Hub's.
         RefusedByPolicy: The worst case costs more than `max-cost`.
     """
     namespace = inputs.namespace or (facts.account.name if facts.account else "YOUR-NAMESPACE")
@@ -138,7 +138,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         secrets=tuple(dict.fromkeys((*inputs.secrets, *(("HF_TOKEN",) if inputs.job_token else ())))),
         volumes=_volumes(inputs, facts, namespace),
     )
-    key = _key(job, context)
+    key = _key(job, context, facts)
     job = replace(job, labels=_labels(context, facts, key, job))
     return Plan(
         job=job,
@@ -156,7 +156,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         nonce=facts.nonce,
         detach=inputs.mode == "detach",
         watch_s=_watch_limit(inputs, context),
-        notes=_notes(inputs, facts, flavor),
+        notes=_notes(inputs, context, facts, flavor),
     )
 
 
@@ -235,7 +235,7 @@ def _volumes(inputs: Inputs, facts: Facts, namespace: str) -> tuple[Volume, ...]
         if isinstance(volume, Volume):
             volumes.append(volume)
         else:
-            volumes.append(_sent(volume, surveys[volume.folder], bucket))
+            volumes.append(_sent(volume, surveys[volume.key], bucket))
     return tuple(volumes)
 
 
@@ -244,8 +244,9 @@ def _sent(volume: LocalVolume, survey: Survey, bucket: str) -> Volume:
     return Volume(kind="bucket", source=bucket, mount=volume.mount, read_only=volume.read_only, path=path)
 
 
-def _key(job: JobSpec, context: Context) -> str:
+def _key(job: JobSpec, context: Context, facts: Facts) -> str:
     """Hash of what makes a training: code, command, image, flavor, environment, matrix leg; not time, not secrets."""
+    content = {survey.digest: survey.content for _, survey in facts.folders if survey.content}
     what = [
         context.repository,
         context.comment_key,
@@ -255,9 +256,17 @@ def _key(job: JobSpec, context: Context) -> str:
         job.flavor,
         sorted(job.env.items()),
         sorted(job.secrets),
-        [volume.as_option() for volume in job.volumes],
+        [_address(volume, content) for volume in job.volumes],
     ]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]
+
+
+def _address(volume: Volume, content: Mapping[str, str]) -> str:
+    """A volume by its content: the mark of a launch in a writable copy's address does not make another training."""
+    option = volume.as_option()
+    for marked, plain in content.items():
+        option = option.replace(marked, plain)
+    return option
 
 
 def _labels(context: Context, facts: Facts, key: str, job: JobSpec) -> dict[str, str]:
@@ -320,21 +329,28 @@ def _watch_limit(inputs: Inputs, context: Context) -> int | None:
     return inputs.watch_timeout or HOSTED_WATCH_S
 
 
-def _notes(inputs: Inputs, facts: Facts, flavor: Flavor | None) -> tuple[str, ...]:
+def _notes(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | None) -> tuple[str, ...]:
     notes: list[str] = []
     for survey in (facts.code, *(one for _, one in facts.folders)):
         if survey:
             notes.extend(survey.notes)
     if flavor is None:
         notes.append("The Hub's hardware list could not be read: the price is not known.")
-    if "HF_TOKEN" in inputs.secrets and not inputs.job_token:
+    same_token = inputs.job_token is not None and inputs.job_token == inputs.hf_token
+    if same_token or ("HF_TOKEN" in inputs.secrets and not inputs.job_token):
         notes.append(
-            "The token that launches is handed to the Job too (secrets: HF_TOKEN); "
+            f"The token that launches is handed to the Job too ({'job-token' if same_token else 'secrets: HF_TOKEN'}); "
             "job-token takes one that can write to a single repo."
         )
     pushes = any("push_to_hub" in word or "hub_model_id" in word for word in (*inputs.command, *inputs.args))
     if pushes and not inputs.job_token and "HF_TOKEN" not in inputs.secrets:
         notes.append("The command pushes to the Hub, but the Job gets no token; give job-token, or secrets: HF_TOKEN.")
+    watch_s = _watch_limit(inputs, context)
+    if watch_s is not None and inputs.timeout > watch_s and inputs.on_watch_timeout == "fail":
+        notes.append(
+            f"The Job may run for {inputs.timeout} s, but this step stops watching after {watch_s} s and then fails "
+            "(watch-timeout); on-watch-timeout: detach ends it in good order, and the Job runs on."
+        )
     if flavor and flavor.gpus > 1 and not _uses_all_gpus((*inputs.command, *inputs.args)):
         notes.append(
             f"{flavor.name} has {flavor.gpus} GPUs, but the command starts one process; "

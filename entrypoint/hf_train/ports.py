@@ -23,6 +23,7 @@ class Survey:
         sha: The commit, empty outside git.
         dirty: Number of tracked files that differ from the commit.
         notes: What is worth knowing, in words.
+        content: Content address without the mark of a launch, for a copy that a Job may write to; else empty.
     """
 
     digest: str
@@ -31,6 +32,7 @@ class Survey:
     sha: str = ""
     dirty: int = 0
     notes: tuple[str, ...] = ()
+    content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

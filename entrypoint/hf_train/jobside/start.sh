@@ -6,15 +6,18 @@ set -eu
 house=$(dirname "$0")
 code=$(cd "$house/.." && pwd)
 say() { echo "hf-train: $1" >&2; }
+refuse() { say "the mounted code does not match its manifest ($1); nothing was run"; exit 78; }
 
-# A mount that lost or mixed files must not train: it would be other code than the commit under test.
+# A mount that lost, mixed or got files must not train: it would be other code than the commit under test.
 if command -v sha256sum >/dev/null 2>&1; then
-    if ! (cd "$code" && sha256sum -c "$house/SHA256SUMS" >/dev/null 2>&1); then
-        say "the mounted code does not match its manifest; nothing was run"
-        exit 78
-    fi
+    (cd "$code" && sha256sum -c .hf-train/SHA256SUMS >/dev/null 2>&1) || refuse "a file differs or is missing"
 else
     say "no sha256sum in this image: the mounted code was not verified"
+fi
+if command -v find >/dev/null 2>&1; then
+    # Two files are not in the list: the list itself, and the manifest, which is written last.
+    found=$(cd "$code" && find . -type f ! -path ./.hf-train/SHA256SUMS ! -path ./.hf-train/manifest.json | wc -l)
+    [ "$found" -eq "$(wc -l <"$house/SHA256SUMS")" ] || refuse "there are files that do not belong to it"
 fi
 
 # Read-only on purpose, and shared by every Job of this commit: so the command gets a copy.
@@ -24,13 +27,13 @@ chmod -R u+rwX "$work"
 rm -rf "$work/.hf-train"
 cd "$work"
 
-# A bucket keeps neither modes nor links.
+# A bucket keeps neither modes nor links. "./": a name may begin with a dash.
 while IFS= read -r path; do
-    [ -z "$path" ] || chmod +x "$path"
+    [ -z "$path" ] || chmod +x "./$path"
 done <"$house/executables"
 tab=$(printf '\t')
 while IFS="$tab" read -r target path; do
-    [ -z "$path" ] || { mkdir -p "$(dirname "$path")" && ln -s "$target" "$path"; }
+    [ -z "$path" ] || { mkdir -p "$(dirname "./$path")" && ln -s -- "$target" "./$path"; }
 done <"$house/links"
 
 # exec: the Hub's signals and the exit code are the command's own.

@@ -120,14 +120,23 @@ def _from_commit(
 
 
 def _from_disk(folder: Path, entries: Sequence[Entry]) -> tuple[tuple[File, ...], tuple[tuple[str, str], ...]]:
-    files, links = [], []
+    files, links, problems = [], [], []
     for entry in entries:
         on_disk = folder / entry.path
         if on_disk.is_symlink():
             links.append((entry.path, _inside(entry.path, os.readlink(on_disk))))  # noqa: PTH115  (the text itself)
+        elif on_disk.is_file() and _is_pointer(on_disk):
+            problems.append(f"path: {entry.path} is a git-lfs pointer; get its content with `git lfs pull`")
         elif on_disk.is_file():
             files.append(_file(entry.path, on_disk, executable=os.access(on_disk, os.X_OK)))
+    if problems:
+        raise BadInput(problems)
     return tuple(files), tuple(links)
+
+
+def _is_pointer(on_disk: Path) -> bool:
+    with on_disk.open("rb") as stream:
+        return stream.read(len(_LFS)) == _LFS
 
 
 def _plain(folder: Path, exclude: Sequence[str]) -> Gathered:
@@ -170,7 +179,8 @@ def _is_smudged(pointer: bytes, on_disk: Path) -> bool:
 def _inside(path: str, target: str) -> str:
     """The target of a link that stays in the folder; anything else would send what is not the repository's."""
     resolved = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-    if PurePosixPath(target).is_absolute() or resolved == ".." or resolved.startswith("../") or "\t" in target:
+    outside = PurePosixPath(target).is_absolute() or resolved == ".." or resolved.startswith("../")
+    if outside or any(sign in target for sign in "\t\r\n"):
         raise BadInput([f"path: the link {path} points out of the folder (to {target}); remove it or exclude it"])
     return target
 

@@ -29,15 +29,15 @@ class Uploader:
         api: The client.
         bucket: `namespace/name`.
         digest: The content address.
-        repository: Names the pointer to the newest snapshot, whose files can be copied from.
+        source: Repository and folder: names the pointer to its newest snapshot, whose files can be copied from.
     """
 
-    def __init__(self, api: HfApi, bucket: str, digest: str, repository: str) -> None:
+    def __init__(self, api: HfApi, bucket: str, digest: str, source: str) -> None:
         self._api = api
         self._bucket = bucket
         self.path = f"snapshots/{digest}"
         self._digest = digest
-        self._pointer = f"snapshots/newest/{re.sub(r'[^A-Za-z0-9._-]', '-', repository) or 'local'}"
+        self._pointer = f"snapshots/newest/{re.sub(r'[^A-Za-z0-9._-]', '-', source)[:200]}"
 
     def bring(self, gathered: Gathered, beside: Mapping[str, bytes]) -> None:
         """Write what is missing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ MAX_TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
+    folder: str
     gathered: Gathered
     extra: Mapping[str, bytes]
 
@@ -71,13 +73,16 @@ class GitWorkspace:
         return found.read_text(encoding="utf-8", errors="replace")
 
     def survey(self, folder: str, exclude: Sequence[str], extra: Mapping[PurePosixPath, bytes]) -> Survey:
-        """Gather a folder and compute its content address."""
-        scratch = Path(tempfile.mkdtemp(dir=self._scratch))
-        gathered = gather(self._root / folder, exclude, scratch, committed=self._committed)
+        """Gather a folder and compute its content address. An empty name stands for no folder: `extra` alone."""
+        if folder:
+            scratch = Path(tempfile.mkdtemp(dir=self._scratch))
+            gathered = gather(self._root / folder, exclude, scratch, committed=self._committed)
+        else:
+            gathered = Gathered(files=())
         laid = {str(path): content for path, content in extra.items()}
         laid[f"{HOUSE}/start.sh"] = jobside.start_script()
         digest = surveyed_digest(gathered, laid)
-        self._ready[digest] = _Ready(gathered, laid)
+        self._ready[digest] = _Ready(folder, gathered, laid)
         return Survey(
             digest=digest,
             files=len(gathered.files),
@@ -105,7 +110,7 @@ class GitWorkspace:
                     f"Make it private: `hf buckets settings {bucket} --private`, or delete it; nothing was sent.",
                 )
             ready = self._ready[survey.digest]
-            uploader = Uploader(self._api, bucket, survey.digest, self._repository)
+            uploader = Uploader(self._api, bucket, survey.digest, f"{self._repository or 'local'}/{ready.folder}")
             uploader.bring(ready.gathered, self._files_beside(ready))
         return Snapshot(
             digest=survey.digest,
@@ -118,15 +123,18 @@ class GitWorkspace:
         )
 
     def _files_beside(self, ready: _Ready) -> Mapping[str, bytes]:
-        sums = "".join(f"{file.sha256}  {file.path}\n" for file in ready.gathered.files)
-        executables = "".join(f"{file.path}\n" for file in ready.gathered.files if file.executable)
-        links = "".join(f"{target}\t{path}\n" for path, target in ready.gathered.links)
-        return {
+        """Our own files, with a checksum of every other one of the snapshot (fetched scripts too) in `SHA256SUMS`."""
+        gathered = ready.gathered
+        executables = "".join(f"{file.path}\n" for file in gathered.files if file.executable)
+        links = "".join(f"{target}\t{path}\n" for path, target in gathered.links)
+        beside = {
             **ready.extra,
-            f"{HOUSE}/{jobside.SUMS}": sums.encode(),
             f"{HOUSE}/{jobside.EXECUTABLES}": executables.encode(),
             f"{HOUSE}/{jobside.LINKS}": links.encode(),
         }
+        sums = [f"{file.sha256}  {file.path}\n" for file in gathered.files]
+        sums += [f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in beside.items()]
+        return {**beside, f"{HOUSE}/{jobside.SUMS}": "".join(sums).encode()}
 
     def _inside(self, path: str) -> Path | None:
         if PurePosixPath(path).is_absolute():
