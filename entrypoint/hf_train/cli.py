@@ -52,7 +52,9 @@ app.command("plan", help="Show what `run` would submit; nothing is sent and noth
     _exits(with_inputs(commands.plan, also_format=True))
 )
 app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead run names.")(_exits(commands.cancel))
-app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(_exits(commands.explain))
+app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(
+    _exits(commands.explain)
+)
 app.command(
     "local-hub",
     help="Run the embedded Hub; prints HF_ENDPOINT=... when it is ready.",
