@@ -11,6 +11,7 @@ from hf_train.context import Context
 from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError
 from hf_train.inputs import Inputs, resolve_secrets
 from hf_train.plan import HOUSE, Facts, Plan, make_plan
+from hf_train.policy import check_trust
 from hf_train.ports import Account, Clock, Ports, Survey
 from hf_train.values import Flavor, LocalVolume, Secret
 
@@ -64,6 +65,7 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
         LostSight: The Hub cannot be reached.
     """
     secrets, code, folders, script_path = _look_at_workspace(request, ports, tolerate_missing_secrets=offline)
+    check_trust(request.context, code.sha if code else "")
     account, flavors = _look_at_hub(ports, offline=offline)
     facts = Facts(
         account=account,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from flow.steps import ON_GITHUB, go, published, report_json, request
 from hf_train.context import Context
 from hf_train.errors import BadInput, Interrupted, JobGone, RefusedByHub, RefusedByPolicy, TransientHubError
 from hf_train.prepare import Request
-from hf_train.values import Stage
+from hf_train.values import JobRef, JobState, Stage
 from support.fakes import World
 
 STEP = "{'loss': '0.5', 'learning_rate': '0.1', 'epoch': '1'}"
@@ -330,10 +331,6 @@ def test_a_404_right_after_the_launch_is_waited_out(world: World) -> None:
 
 
 def test_an_unknown_stage_is_waited_out_with_one_warning(world: World) -> None:
-    from dataclasses import replace
-
-    from hf_train.values import JobRef, JobState
-
     ref = JobRef(id=f"{1:024x}", namespace="alice", url="u")
     paused = JobState(ref=ref, stage=Stage.UNKNOWN, stage_text="PAUSED")
     world.hub.life = [(0.0, paused), (60.0, replace(paused, stage=Stage.COMPLETED, stage_text=""))]
@@ -357,3 +354,17 @@ def test_retry_after_is_honoured(world: World) -> None:
 def test_the_request_names_its_context() -> None:
     asked: Request = request()
     assert asked.context is ON_GITHUB
+
+
+@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment"])
+def test_case_18_a_pull_requests_code_in_a_privileged_event_is_refused(world: World, event: str) -> None:
+    privileged = replace(ON_GITHUB, event=event)  # the fake workspace is at another commit than GITHUB_SHA
+    with pytest.raises(RefusedByPolicy, match="secrets"):
+        go(world, request(privileged))
+    assert world.hub.submitted == []
+    assert world.workspace.uploads == []
+
+
+def test_case_18_the_base_repositorys_own_code_may_run(world: World) -> None:
+    own = replace(ON_GITHUB, event="pull_request_target", sha="a" * 40)
+    assert go(world, request(own))[1] == 0
