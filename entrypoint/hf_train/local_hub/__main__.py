@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_train.local_hub.faults import parse as parse_fault
-from hf_train.local_hub.server import announce, serve
+from hf_train.local_hub.server import DataInUseError, announce, serve
 from hf_train.local_hub.settings import HubSettings
 
 
@@ -36,10 +36,15 @@ def _serve(options: argparse.Namespace, data: Path) -> int:
         port=options.port,
         executor=options.executor,
         user=options.user,
+        orgs=tuple(options.org or ("local-org",)),
+        schedule_seconds=options.schedule_seconds,
         faults=tuple(options.fault),
     )
     try:
         return serve(settings, announce)
+    except DataInUseError as error:
+        print(f"hf-train local-hub: {error.strerror}", file=sys.stderr)
+        return 2
     except OSError as error:
         print(f"hf-train local-hub: {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
         return 2
@@ -59,6 +64,16 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hf-train local-hub",
@@ -72,6 +87,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to bind; loopback by default")
     parser.add_argument("--user", default="local-user", help="name of the account behind every token")
+    parser.add_argument(
+        "--org", action="append", metavar="NAME", help="an organisation that the account may write to (local-org)"
+    )
+    parser.add_argument("--schedule-seconds", type=_seconds, default=0.3, help="how long Jobs stay in SCHEDULING (0.3)")
     return parser
 
 

@@ -3,30 +3,81 @@ r"""What goes wrong on purpose, as data: `--fault SPEC`, and at run time over th
 A spec is words separated by blanks; values with blanks are quoted as in a shell. Three kinds:
 
     POST /api/jobs/*  status=503 nth=1 times=2 after-effect header.Retry-After=3 body='{"error":"x"}'
-    GET /api/jobs/*/*  drop=before|after     delay=5
-    logs  cut-after=3 | rst-after=3 | silent-after=3 | malformed-after=3   times=1
-    jobs  schedule-seconds=5 schedule-message="Waiting for hardware" final=ERROR message="Job timeout" stage=PAUSED
+    GET /api/jobs/*/* drop=before nth=3
+    GET /api/jobs/hardware unset.unitCostUSD
+    logs  cut-after=3 times=1
+    jobs  schedule-seconds=5 schedule-message="Waiting for hardware" final=ERROR message="Job timeout"
 
-* The first word of a route fault is a method or `*`, the second a glob over the path (`*` stays inside one segment,
-  `**` does not). `nth` (default 1) is the first match that is hit, `times` (default: every one from there on) how many.
-* `status` answers instead of the route; with `after-effect` the route does its work first and its answer is lost.
-* `drop=before` closes the connection without an answer, `drop=after` does the work first.
-* `delay` waits so many seconds before anything else; `logs` faults count events of a stream, `times` connections.
+A request's fault begins with a method or `*` and a glob over the path (`*` stays in one part of it, `**` does not).
+`nth=N` (default 1) is the first match that is hit, `times=N` how many are (default: every one from there on).
+
+Requests
+    status=N            Answers instead of the route: `message=TEXT`, `code=CODE`, `body=TEXT`, `header.NAME=TEXT`.
+    after-effect        The route does its work first: its answer is lost (`status`) or late (`delay`).
+    drop=before|after   Closes the connection without an answer, before or after the work.
+    rst=before|after    The same by a TCP reset.
+    hang                Takes the request and never answers.
+    delay=SECONDS       Waits before anything else; with `after-effect` between the work and the answer.
+    set.KEY=JSON        Changes a key (dots go deeper) of the JSON answer, in each item of a list; `unset.KEY` drops it.
+
+Log streams, `logs`: `nth` and `times` count connections, the others count events, the start marker too
+    cut-after=N         Ends the stream after N events, as if the Job had nothing more to say.
+    drop-after=N        Closes the connection in mid-stream; `rst-after=N` by a TCP reset.
+    silent-after=N      Sends nothing more, no keep-alive either, and never closes.
+    malformed-after=N   Puts a bad event after N events: `malformed=cut-json|no-data|not-utf8|surrogate` (cut-json).
+    skip=N              The replay lacks its first N events.
+    reverse             The events that are there at the start come in reverse order.
+    never-close         The stream stays open after the end of the Job.
+
+Jobs, `jobs`
+    schedule-seconds=S  How long they stay in SCHEDULING; `schedule-message=TEXT` is the status message meanwhile.
+    final=STAGE         The stage at the end, with `message=TEXT`.
+    stage=NAME          What their status says while they are not at their end (`PAUSED`).
+    memory-mb=N         Their memory limit instead of the flavor's: an OOM kill for real, on any machine.
+    listed-after=S      Lists lack them for so many seconds after their creation.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_FLAGS = frozenset({"after-effect"})
-_ROUTE_KEYS = frozenset({"status", "nth", "times", "drop", "delay", "body", "message", "code", *_FLAGS})
-_LOG_KEYS = frozenset({"cut-after", "rst-after", "silent-after", "malformed-after", "times", "nth"})
-_JOB_KEYS = frozenset({"schedule-seconds", "schedule-message", "final", "message", "stage"})
+MALFORMED = ("cut-json", "no-data", "not-utf8", "surrogate")
+_SIDES = ("before", "after")
 _METHOD = re.compile(r"\*|GET|POST|PUT|DELETE|HEAD|PATCH")
+_COUNTS = {"nth": "whole", "times": "whole"}
+_ROUTE_OPTIONS = {
+    **_COUNTS,
+    "status": "status",
+    "message": "text",
+    "code": "text",
+    "body": "text",
+    "after-effect": "flag",
+    "drop": "side",
+    "rst": "side",
+    "hang": "flag",
+    "delay": "number",
+}
+_LOG_OPTIONS = {
+    **_COUNTS,
+    **dict.fromkeys(("cut-after", "drop-after", "rst-after", "silent-after", "malformed-after", "skip"), "whole"),
+    "malformed": "malformed",
+    "reverse": "flag",
+    "never-close": "flag",
+}
+_JOB_OPTIONS = {
+    "schedule-seconds": "number",
+    "schedule-message": "text",
+    "final": "text",
+    "message": "text",
+    "stage": "text",
+    "memory-mb": "whole",
+    "listed-after": "number",
+}
 
 
 @dataclass(slots=True)
@@ -35,9 +86,9 @@ class Fault:
 
     Attributes:
         kind: `route`, `logs` or `jobs`.
-        method: For a route: the method or `*`.
-        pattern: For a route: what the path must match.
-        values: `key=value` words.
+        method: For a request: the method or `*`.
+        pattern: For a request: what the path must match.
+        values: `key=value` words; a flag's value is empty.
         matches: How often it could have struck.
     """
 
@@ -46,6 +97,11 @@ class Fault:
     pattern: re.Pattern[str] | None = None
     values: dict[str, str] = field(default_factory=dict)
     matches: int = 0
+
+    def fits(self, method: str, path: str) -> bool:
+        """Whether it is about such a request."""
+        named = self.kind == "route" and self.method in {"*", method}
+        return named and self.pattern is not None and self.pattern.fullmatch(path) is not None
 
     def strikes(self) -> bool:
         """Count one match; whether it is one of those that are hit."""
@@ -63,37 +119,61 @@ def parse(text: str) -> Fault:
     """
     words = shlex.split(text)
     if not words:
-        message = "an empty fault; write for instance: POST /api/jobs/* status=503"
-        raise ValueError(message)
+        raise ValueError("an empty fault; write for instance: POST /api/jobs/* status=503")
     if words[0] in {"logs", "jobs"}:
-        kind, rest = words[0], words[1:]
-        allowed = _LOG_KEYS if kind == "logs" else _JOB_KEYS
-        return Fault(kind=kind, values=_values(rest, allowed, text))
-    if len(words) < 3 or not _METHOD.fullmatch(words[0]):
-        message = f"{text!r}: a fault begins with a method and a path, or with logs or jobs"
-        raise ValueError(message)
-    values = _values(words[2:], _ROUTE_KEYS, text)
-    if values.get("drop", "before") not in {"before", "after"}:
-        message = f"{text!r}: drop is before or after"
-        raise ValueError(message)
-    return Fault(kind="route", method=words[0], pattern=_glob(words[1]), values=values)
+        options = _LOG_OPTIONS if words[0] == "logs" else _JOB_OPTIONS
+        return Fault(kind=words[0], values=_values(words[1:], options, text))
+    if len(words) < 3 or not _METHOD.fullmatch(words[0]) or not words[1].startswith(("/", "*")):
+        raise ValueError(
+            f"{text!r}: a fault begins with a method and a path, or with logs or jobs, and says what goes wrong"
+        )
+    return Fault(
+        kind="route", method=words[0], pattern=_glob(words[1]), values=_values(words[2:], _ROUTE_OPTIONS, text)
+    )
 
 
-def _values(words: list[str], allowed: frozenset[str], text: str) -> dict[str, str]:
-    values = {}
+def _values(words: list[str], options: Mapping[str, str], text: str) -> dict[str, str]:
+    values: dict[str, str] = {}
+    free = "status" in options
     for word in words:
         key, equals, value = word.partition("=")
-        if (key not in allowed and not key.startswith("header.")) or bool(equals) == (key in _FLAGS):
-            message = f"{text!r}: {word!r} is not one of {', '.join(sorted(allowed))}, header.NAME"
-            raise ValueError(message)
-        if key in {"status", "nth", "times", "delay"} or key.endswith(("-after", "-seconds")):
-            try:
-                float(value)
-            except ValueError:
-                message = f"{text!r}: {key} is a number"
-                raise ValueError(message) from None
+        kind = options.get(key, "")
+        if free and not kind:
+            kind = {"header": "text", "set": "json", "unset": "flag"}.get(key.partition(".")[0], "")
+        more = ", header.NAME=, set.KEY=, unset.KEY" if free else ""
+        if not kind:
+            raise ValueError(f"{text!r}: {word!r} is not one of {', '.join(options)}{more}")
+        if bool(equals) == (kind == "flag"):
+            raise ValueError(f"{text!r}: {key} {'stands alone' if kind == 'flag' else 'needs a value'}")
+        problem = _problem(kind, value)
+        if problem:
+            raise ValueError(f"{text!r}: {key} is {problem}, not {value!r}")
         values[key] = value
+    if not values:
+        raise ValueError(f"{text!r}: says nothing that goes wrong")
     return values
+
+
+def _problem(kind: str, value: str) -> str:
+    """What a value of this kind should have been; empty when it is right."""
+    right = {
+        "whole": (value.isascii() and value.isdecimal(), "a whole number"),
+        "number": (re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII) is not None, "a number"),
+        "status": (re.fullmatch(r"[2-5]\d\d", value, re.ASCII) is not None, "an HTTP status (200 to 599)"),
+        "side": (value in _SIDES, "before or after"),
+        "malformed": (value in MALFORMED, f"one of {', '.join(MALFORMED)}"),
+        "json": (_is_json(value), "a JSON value"),
+    }
+    good, expected = right.get(kind, (True, ""))
+    return "" if good else expected
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _glob(glob: str) -> re.Pattern[str]:
@@ -128,8 +208,7 @@ class Faults:
         """The values of the fault that strikes this request, if one does."""
         with self._lock:
             for fault in self._faults:
-                matches = fault.kind == "route" and fault.method in {"*", method}
-                if matches and fault.pattern and fault.pattern.fullmatch(path) and fault.strikes():
+                if fault.fits(method, path) and fault.strikes():
                     return fault.values
         return None
 
@@ -142,7 +221,7 @@ class Faults:
         return {}
 
     def text(self, key: str) -> str:
-        """A word of a `jobs` fault, empty when there is none."""
+        """A word of a `jobs` fault, empty when there is none. The fault that was added last wins."""
         with self._lock:
             for fault in reversed(self._faults):
                 if fault.kind == "jobs" and key in fault.values:

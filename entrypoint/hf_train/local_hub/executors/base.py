@@ -10,6 +10,9 @@ from typing import Protocol
 
 from hf_train.local_hub.jobs.hardware import Hardware
 
+GRACE_S = 2.0
+"""From SIGTERM to SIGKILL for a Job that is canceled or out of time, seconds."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mount:
@@ -32,22 +35,26 @@ class Task:
 
     Attributes:
         job_id: Id of the Job.
+        namespace: Who owns the Job; network groups are the namespace's.
         image: Docker image.
         command: The argv, arguments included.
         env: Environment, secrets included.
         mounts: Volumes.
         folder: Fresh folder of this attempt.
         hardware: The flavor.
+        memory_bytes: The most that it may use.
         network: Network group and aliases, as in the spec; empty for none.
     """
 
     job_id: str
+    namespace: str
     image: str
     command: tuple[str, ...]
     env: Mapping[str, str]
     mounts: tuple[Mount, ...]
     folder: Path
     hardware: Hardware
+    memory_bytes: int
     network: Mapping[str, object]
 
 
@@ -66,15 +73,44 @@ class Ended:
     message: str = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """What a Job uses.
+
+    Attributes:
+        cpu_s: CPU time so far, seconds.
+        memory_bytes: Memory now.
+    """
+
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+
+
+class Stop(threading.Event):
+    """Set when a Job must be killed, with everything that it started.
+
+    Attributes:
+        grace_s: How long its command has between SIGTERM and SIGKILL, seconds.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grace_s = GRACE_S
+
+
 class Executor(Protocol):
     """Runs attempts."""
 
-    def run(self, task: Task, emit: Callable[[bytes], None], stop: threading.Event) -> Ended:
+    def run(self, task: Task, emit: Callable[[bytes], None], stop: Stop) -> Ended:
         """Run to the end, in the caller's thread.
 
         Args:
             task: What to run.
             emit: Takes what the Job prints.
-            stop: Set when the Job must be killed, with everything that it started.
+            stop: Set when the Job must be killed.
         """
+        ...
+
+    def usage(self, job_id: str) -> Usage:
+        """What a Job uses now; nothing for one that does not run."""
         ...

@@ -3,6 +3,8 @@
 The private mounts are made by `sandbox.py`. Where the system allows none (an unprivileged container without user
 namespaces), the stated fallback: the volumes lie in the Job's folder and their mount paths are rewritten in command and
 environment; the Job's first log line says so. `--executor docker` needs neither.
+
+It is no security boundary: the command runs as the user of the Hub, on the files of that user.
 """
 
 from __future__ import annotations
@@ -11,185 +13,193 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from hf_train.local_hub.executors.base import Ended, Mount, Task
-from hf_train.local_hub.executors.sandbox import FAILED
+from hf_train.local_hub.executors import rewrite
+from hf_train.local_hub.executors.base import Ended, Mount, Stop, Task, Usage
+from hf_train.local_hub.executors.sandbox import ERROR, descendants
 
-GRACE_S = 2.0
 READ = 1 << 16
+TICK_S = 0.05
+MEASURE_S = 0.5
+KILLED = 128 + signal.SIGKILL
 _SANDBOX = Path(__file__).with_name("sandbox.py")
 _PASSED = re.compile(
     r"(SSL_|PIP_|UV_|HF_XET_|OMP_|MKL_|OPENBLAS_)\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(?i:https?_proxy|no_proxy|all_proxy)|TZ"
 )
-NOTICE = (
-    "hf-train local Hub: this system allows no private mounts; volumes lie in the Job's folder and their mount paths "
-    "were rewritten in command and environment. Use --executor docker for mounts at their own paths.\n"
-)
 
 
 class ProcessExecutor:
-    """Runs Jobs as processes of this machine."""
+    """Runs Jobs as processes of this machine.
 
-    def __init__(self) -> None:
-        self._has_mounts: bool | None = None
+    Args:
+        cache: Folder for what Jobs may share (uv's cache of packages), made when needed.
+        private: Whether to use private mounts; None finds out what the system allows.
+    """
+
+    def __init__(self, cache: Path, private: bool | None = None) -> None:
+        self._cache = cache
+        self._private = private
         self._lock = threading.Lock()
+        self._running: dict[str, int] = {}
 
-    def run(self, task: Task, emit: Callable[[bytes], None], stop: threading.Event) -> Ended:
+    def run(self, task: Task, emit: Callable[[bytes], None], stop: Stop) -> Ended:
         """Run one attempt to its end."""
         home, scratch, cwd = (task.folder / name for name in ("home", "tmp", "cwd"))
         for folder in (home, scratch, cwd):
             folder.mkdir()
-        env = {**_base_environment(home, scratch), **task.env}
-        if self._mounts_work(task.folder):
-            return self._supervise(self._sandboxed(task, cwd, env), emit, stop)
-        if task.mounts:
-            emit(NOTICE.encode())
-        command, env = _rewritten(task, env)
-        return self._supervise(self._bare(command, cwd, env), emit, stop)
+        env = {**self._environment(home, scratch), **task.env}
+        try:
+            if self._mounts_work(task.folder):
+                process = _start(task.folder, task.command, cwd, env, task.mounts, private=True)
+            else:
+                if task.mounts:
+                    emit(rewrite.NOTICE.encode())
+                command, env = rewrite.rewritten(task, env)
+                process = _start(task.folder, command, cwd, env, (), private=False)
+            self._running[task.job_id] = process.pid
+            return _supervise(process, task, emit, stop)
+        finally:
+            self._running.pop(task.job_id, None)
+            rewrite.make_removable(task.folder / "mnt")
+
+    def usage(self, job_id: str) -> Usage:
+        """CPU time and memory of everything below the Job's first process."""
+        pid = self._running.get(job_id)
+        return Usage() if pid is None else tree_usage(pid)
 
     def _mounts_work(self, scratch: Path) -> bool:
         with self._lock:
-            if self._has_mounts is None:
-                probe = self._start(scratch / "probe", ("true",), scratch, dict(os.environ), ())
-                output, _ = probe.communicate(timeout=30)
-                self._has_mounts = probe.returncode == 0 and not output
-            return self._has_mounts
+            if self._private is None:
+                folder = scratch / "probe"
+                folder.mkdir()
+                probe = _start(folder, ("true",), scratch, dict(os.environ), (), private=True)
+                probe.communicate(timeout=30)
+                self._private = probe.returncode == 0
+            return self._private
 
-    def _sandboxed(self, task: Task, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        return self._start(task.folder / "root", task.command, cwd, env, task.mounts)
-
-    def _start(
-        self,
-        root: Path,
-        command: tuple[str, ...],
-        cwd: Path,
-        env: Mapping[str, str],
-        mounts: tuple[Mount, ...],
-    ) -> subprocess.Popen[bytes]:
-        root.mkdir()
-        plan = {
-            "root": str(root.resolve()),
-            "cwd": str(cwd.resolve()),
-            "command": list(command),
-            "env": dict(env),
-            "mounts": [
-                {"source": str(one.source.resolve()), "target": one.target, "read_only": one.read_only}
-                for one in mounts
-            ],
-        }
-        process = subprocess.Popen(
-            [sys.executable, "-I", str(_SANDBOX)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+    def _environment(self, home: Path, scratch: Path) -> dict[str, str]:
+        """A clean environment: nothing of the host but what reaches a package index behind its certificates."""
+        passed = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
+        own = str(Path(sys.executable).parent)
+        direct = ",".join(
+            filter(None, [os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), "127.0.0.1,localhost"])
         )
-        if process.stdin is not None:
+        return {
+            "UV_CACHE_DIR": str(self._cache.resolve() / "uv"),
+            **passed,
+            "NO_PROXY": direct,  # the way to this Hub
+            "no_proxy": direct,
+            "PATH": f"{own}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": str(home.resolve()),
+            "TMPDIR": str(scratch.resolve()),
+            "LANG": "C.UTF-8",
+        }
+
+
+def _start(
+    folder: Path,
+    command: tuple[str, ...],
+    cwd: Path,
+    env: Mapping[str, str],
+    mounts: tuple[Mount, ...],
+    *,
+    private: bool,
+) -> subprocess.Popen[bytes]:
+    root = folder / "root"
+    root.mkdir()
+    plan = {
+        "private": private,
+        "root": str(root.resolve()),
+        "cwd": str(cwd.resolve()),
+        "command": list(command),
+        "env": dict(env),
+        "mounts": [
+            {"source": str(one.source.resolve()), "target": one.target, "read_only": one.read_only} for one in mounts
+        ],
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-I", str(_SANDBOX)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):
             process.stdin.write(json.dumps(plan).encode())  # not in argv: the environment holds secrets
             process.stdin.close()
-            process.stdin = None
-        return process
+        process.stdin = None
+    return process
 
-    def _bare(self, command: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        shell = shutil.which(command[0], path=env.get("PATH"))
-        words = [shell or command[0], *command[1:]]
-        if shell is None:
-            words = ["/bin/sh", "-c", 'echo "exec: $0: not found"; exit 127', command[0]]
-        return subprocess.Popen(
-            words,
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
 
-    def _supervise(
-        self, process: subprocess.Popen[bytes], emit: Callable[[bytes], None], stop: threading.Event
-    ) -> Ended:
-        assert process.stdout is not None  # noqa: S101  (a pipe was asked for)
-        reader = threading.Thread(target=_pump, args=(process.stdout, emit), daemon=True)
-        reader.start()
-        while process.poll() is None:
-            if stop.wait(0.05):
-                _end(process)
-        # A daemon of the bare fallback may hold the pipe open; a PID namespace has none left.
-        reader.join(timeout=1.0 if stop.is_set() else 5.0)
-        if reader.is_alive():
-            _kill_group(process.pid, signal.SIGKILL)
-            reader.join(timeout=1.0)
-        code = process.returncode
-        if code == FAILED:
-            return Ended(exit_code=FAILED, message="The Job could not be started: no private mounts on this system")
-        return Ended(exit_code=code if code >= 0 else 128 - code, oom=False)
+def _supervise(process: subprocess.Popen[bytes], task: Task, emit: Callable[[bytes], None], stop: Stop) -> Ended:
+    assert process.stdout is not None  # noqa: S101  (a pipe was asked for)
+    reader = threading.Thread(target=_pump, args=(process.stdout, emit), daemon=True)
+    reader.start()
+    measured = time.monotonic()
+    oom = False
+    while process.poll() is None:
+        if stop.wait(TICK_S):
+            _end(process, stop)
+        elif time.monotonic() - measured >= MEASURE_S:
+            measured = time.monotonic()
+            if tree_usage(process.pid).memory_bytes > task.memory_bytes:
+                oom = True
+                _kill(process)
+    reader.join(timeout=5.0)
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    if oom:
+        return Ended(exit_code=KILLED, oom=True)
+    problem = task.folder / f"root{ERROR}"
+    if problem.exists():
+        return Ended(exit_code=code, message=f"The Job could not be started: {problem.read_text()}")
+    # Killed, and not by us: on a machine without a limit per Job that is the kernel's own OOM killer.
+    return Ended(exit_code=code, oom=code == KILLED and not stop.is_set())
 
 
 def _pump(stream: IO[bytes], emit: Callable[[bytes], None]) -> None:
-    descriptor = stream.fileno()
-    while chunk := os.read(descriptor, READ):
-        emit(chunk)
-    stream.close()
+    with stream:
+        descriptor = stream.fileno()
+        while chunk := os.read(descriptor, READ):
+            emit(chunk)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM to the command, some time to end, then SIGKILL to all."""
+def _end(process: subprocess.Popen[bytes], stop: Stop) -> None:
+    """SIGTERM to the command, some time to end, then the end of all."""
     process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE_S)
-    _kill_group(process.pid, signal.SIGKILL)
-    process.wait()
+    until = time.monotonic()
+    while process.poll() is None and time.monotonic() - until < stop.grace_s:
+        time.sleep(TICK_S / 5)
+    _kill(process)
 
 
-def _kill_group(group: int, signum: int) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """The sandbox kills everything at a second SIGTERM (or at SIGUSR1); SIGKILL if it is stuck itself."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGUSR1)
     try:
-        os.killpg(group, signum)
-    except (ProcessLookupError, PermissionError):
-        return
+        process.wait(1.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
-def _base_environment(home: Path, scratch: Path) -> dict[str, str]:
-    """A clean environment: nothing of the host but what reaches a package index behind its certificates."""
-    passed = {name: value for name, value in os.environ.items() if _PASSED.fullmatch(name)}
-    own = str(Path(sys.executable).parent)
-    return {
-        **passed,
-        "PATH": f"{own}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": str(home),
-        "TMPDIR": str(scratch),
-        "LANG": "C.UTF-8",
-    }
-
-
-def _rewritten(task: Task, env: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The fallback's command and environment: each mount path as a word becomes the folder that it stands for."""
-    places: dict[str, str] = {}
-    for number, mount in enumerate(task.mounts):
-        place = task.folder / "mnt" / str(number)
-        place.parent.mkdir(exist_ok=True)
-        if mount.read_only:
-            shutil.copytree(mount.source, place)
-            for folder, _, names in os.walk(place):
-                for name in names:
-                    Path(folder, name).chmod(0o444)
-        else:
-            place.symlink_to(mount.source)
-        places[mount.target] = str(place)
-    if not places:
-        return task.command, dict(env)
-    longest_first = sorted(places, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w./-])({'|'.join(map(re.escape, longest_first))})(?![\w.-])")
-
-    def replace(text: str) -> str:
-        return pattern.sub(lambda match: places[match[1]], text)
-
-    kept = {name: replace(value) if name in task.env else value for name, value in env.items()}
-    return tuple(replace(word) for word in task.command), kept
+def tree_usage(pid: int) -> Usage:
+    """CPU time and memory of the processes below one; pages that they share are not counted."""
+    page, ticks = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+    cpu = pages = 0
+    for one in descendants(pid):
+        with contextlib.suppress(OSError, IndexError):
+            fields = Path(f"/proc/{one}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            cpu += sum(int(field) for field in fields[11:15])  # with that of children that were waited for
+            resident, shared = Path(f"/proc/{one}/statm").read_text().split()[1:3]
+            pages += int(resident) - int(shared)
+    return Usage(cpu_s=cpu / ticks, memory_bytes=pages * page)

@@ -1,10 +1,17 @@
 """The first process of a Job: private mounts at the very paths that the command names, then the command.
 
 Run as a script by the process executor, standard library only: `python -I sandbox.py` with a JSON plan on stdin.
-It unshares the mount and PID namespaces (in a user namespace when it is not root), builds a root on a tmpfs that holds
-everything of the host's root bind-mounted plus the volumes, changes its root there and runs the command under a small
-init, so that the end of the command ends everything that it started. Nothing is mounted on the host, and the kernel
-takes the mounts down with the last process, even after a SIGKILL.
+
+With `private` it unshares the mount and PID namespaces (in a user namespace when it is not root), builds a root on a
+tmpfs that holds everything of the host's root bind-mounted plus the volumes, makes it its root and runs the command
+under a small init: the end of the init is the end of everything that the command started, daemons that forked twice
+included.
+Nothing is mounted on the host, and the kernel takes the mounts down with the last process, even after a SIGKILL.
+
+Without `private` it is a child subreaper (prctl(2)): orphans come to it, and it kills all its descendants at the end.
+
+Signals: the first SIGTERM is handed on to the command, a second one kills everything. So does the end of the parent.
+Sources: unshare(2), mount_namespaces(7), pid_namespaces(7), user_namespaces(7), pivot_root(2).
 """
 
 from __future__ import annotations
@@ -16,47 +23,61 @@ import os
 import signal
 import stat
 import sys
+import time
 from typing import Any, NoReturn
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x00020000, 0x10000000, 0x20000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+MNT_DETACH = 2
 KEPT_FLAGS = 2 | 4 | 8
 """nosuid, nodev, noexec: a remount in a user namespace may not drop them (mount_namespaces(7))."""
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 FAILED = 125
+ERROR = ".error"
+"""What is added to the root's path for the file that says why there are no mounts."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> NoReturn:
     """Read the plan, enter the sandbox, run."""
     plan = json.load(sys.stdin)
-    die_with_parent()
-    try:
-        has_pids = enter(plan)
-    except OSError as error:
-        print(f"hf-train local Hub: no private mounts here ({error})", flush=True)
-        os._exit(FAILED)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if plan["private"]:
+        die_with_parent(signal.SIGKILL)
+        try:
+            enter(plan)
+        except OSError as error:
+            write(plan["root"] + ERROR, str(error))
+            os._exit(FAILED)
+        child = os.fork()
+        if child == 0:
+            die_with_parent(signal.SIGKILL)
+            init(plan)
+        forward(child, lambda: os.kill(child, signal.SIGKILL))
+        os._exit(wait_for(child))
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.chdir(plan["cwd"])
     child = os.fork()
     if child == 0:
-        die_with_parent()
-        init(plan, has_pids=has_pids)
-    forward(child)
-    os._exit(wait_for(child))
+        run(plan)
+    forward(child, kill_descendants)
+    die_with_parent(signal.SIGUSR1)
+    code = wait_for(child)
+    kill_descendants()
+    os._exit(code)
 
 
-def enter(plan: dict[str, Any]) -> bool:
-    """Make the private root. Returns whether there is a PID namespace as well.
+def enter(plan: dict[str, Any]) -> None:
+    """Make the private root.
 
     Raises:
         OSError: The kernel or a policy allows none.
     """
     if os.geteuid() == 0:
         unshare(CLONE_NEWNS | CLONE_NEWPID)
-        has_pids = True
     else:
-        has_pids = False
         uid, gid = os.geteuid(), os.getegid()
-        unshare(CLONE_NEWUSER | CLONE_NEWNS)
+        unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID)
         write("/proc/self/setgroups", "deny")
         write("/proc/self/uid_map", f"{uid} {uid} 1")
         write("/proc/self/gid_map", f"{gid} {gid} 1")
@@ -66,12 +87,13 @@ def enter(plan: dict[str, Any]) -> bool:
     targets = {volume["target"]: volume for volume in plan["mounts"]}
     mirror("/", root, frozenset(targets), root)
     for target in sorted(targets):
-        inside = root + target
-        os.makedirs(inside, exist_ok=True)
-        bind(targets[target]["source"], inside)
-        if targets[target]["read_only"]:
-            make_read_only(inside)
-    return has_pids
+        os.makedirs(root + target, exist_ok=True)
+        bind(targets[target]["source"], root + target)
+    for target, volume in targets.items():
+        if volume["read_only"]:
+            make_read_only(root + target)
+    with contextlib.suppress(OSError):  # the new root shows up inside itself where its place was bound
+        check(_libc.umount2(encoded(root + root), MNT_DETACH), "umount")
 
 
 def mirror(source: str, copy: str, targets: frozenset[str], root: str) -> None:
@@ -85,7 +107,7 @@ def mirror(source: str, copy: str, targets: frozenset[str], root: str) -> None:
             if stat.S_ISLNK(mode):
                 os.symlink(os.readlink(path), here)
             elif stat.S_ISDIR(mode):
-                os.mkdir(here, stat.S_IMODE(mode))
+                os.mkdir(here)
                 os.chmod(here, stat.S_IMODE(mode))
                 if any(target.startswith(path + "/") for target in targets):
                     mirror(path, here, targets, root)
@@ -96,23 +118,32 @@ def mirror(source: str, copy: str, targets: frozenset[str], root: str) -> None:
                 bind(path, here)
 
 
-def init(plan: dict[str, Any], *, has_pids: bool) -> NoReturn:
+def init(plan: dict[str, Any]) -> NoReturn:
     """The Job's init: run the command, hand on SIGTERM, reap what it leaves, and end when it ends."""
-    os.chroot(plan["root"])
-    if has_pids:
-        with contextlib.suppress(OSError):
-            mount("proc", "/proc", "proc", 0)
+    change_root(plan["root"])
+    with contextlib.suppress(OSError):  # a user namespace may not mount one where parts of the host's are hidden
+        mount("proc", "/proc", "proc", 0)
     os.chdir(plan["cwd"])
     child = os.fork()
     if child == 0:
-        os.setsid()
         run(plan)
-    forward(child)
+    forward(child, lambda: os._exit(128 + signal.SIGKILL))
     os._exit(wait_for(child))
+
+
+def change_root(root: str) -> None:
+    """Make a folder the root; the old one is gone where the kernel allows it."""
+    os.chdir(root)
+    if _libc.pivot_root(b".", b".") == 0:
+        check(_libc.umount2(b".", MNT_DETACH), "umount")
+    else:
+        os.chroot(".")
+    os.chdir("/")
 
 
 def run(plan: dict[str, Any]) -> NoReturn:
     """Become the command."""
+    os.setsid()
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(signum, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -121,38 +152,71 @@ def run(plan: dict[str, Any]) -> NoReturn:
     try:
         os.execvpe(command[0], command, env)
     except FileNotFoundError:
-        text, code = f"exec: {command[0]}: not found", 127
+        text, code = f'exec: "{command[0]}": executable file not found in $PATH', 127
     except OSError as error:
-        text, code = f"exec: {command[0]}: {error.strerror}", 126
+        text, code = f'exec: "{command[0]}": {error.strerror}', 126
     os.write(1, f"{text}\n".encode())
     os._exit(code)
 
 
-def forward(child: int) -> None:
-    """Hand SIGTERM on to the child; the executor escalates to SIGKILL by itself."""
+def forward(child: int, kill: Any) -> None:
+    """Hand the first SIGTERM on to the child; at the second, or when the parent is gone, `kill` everything."""
+    seen = 0
 
     def hand_on(signum: int, _frame: object) -> None:
+        nonlocal seen
+        seen += 1
         with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signum)
+            if signum == signal.SIGTERM and seen == 1:
+                os.kill(child, signal.SIGTERM)
+            else:
+                kill()
 
     signal.signal(signal.SIGTERM, hand_on)
+    signal.signal(signal.SIGUSR1, hand_on)
 
 
 def wait_for(child: int) -> int:
     """Reap everything until the child ends; its exit code as a shell counts."""
     while True:
-        try:
-            pid, status = os.wait()
-        except InterruptedError:
-            continue
+        pid, status = os.wait()
         if pid == child:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
 
 
-def die_with_parent() -> None:
-    """SIGKILL for this process when its parent dies (prctl(2)), so that a killed Hub leaves nothing."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def kill_descendants() -> None:
+    """SIGKILL to all descendants until none is left; those that fork meanwhile come to us as orphans."""
+    for _ in range(200):
+        alive = descendants(os.getpid())
+        if not alive:
+            return
+        for pid in alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Living processes below a process, from `/proc`."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stream:
+                state, parent = stream.read().rpartition(b")")[2].split()[:2]
+                if state != b"Z":
+                    parents[int(name)] = int(parent)
+    found: list[int] = []
+    level = {ancestor}
+    while level:
+        level = {pid for pid, parent in parents.items() if parent in level}
+        found.extend(level)
+    return found
+
+
+def die_with_parent(signum: int) -> None:
+    """A signal for this process when its parent dies (prctl(2)), so that a killed Hub leaves nothing."""
+    _libc.prctl(PR_SET_PDEATHSIG, signum, 0, 0, 0)
 
 
 def unshare(flags: int) -> None:
@@ -178,7 +242,7 @@ def make_read_only(target: str) -> None:
 
 def encoded(text: str | None) -> bytes | None:
     """A C string."""
-    return None if text is None else text.encode()
+    return None if text is None else os.fsencode(text)
 
 
 def check(result: int, what: str) -> None:
@@ -189,8 +253,8 @@ def check(result: int, what: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a file of /proc."""
-    with open(path, "w", encoding="ascii") as stream:
+    """Write a small file."""
+    with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
 
 

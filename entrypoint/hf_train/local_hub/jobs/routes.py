@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute
 
+from hf_train.local_hub import transport
 from hf_train.local_hub.access import require_account
 from hf_train.local_hub.accounts import Accounts
 from hf_train.local_hub.calls import Call, CallRoute, HubError
+from hf_train.local_hub.executors.base import Usage
 from hf_train.local_hub.faults import Faults
 from hf_train.local_hub.hub import HubContext
 from hf_train.local_hub.jobs.hardware import HARDWARE
-from hf_train.local_hub.jobs.machine import TERMINAL, Job, JobMachine
+from hf_train.local_hub.jobs.job import Job
+from hf_train.local_hub.jobs.machine import JobMachine
 from hf_train.local_hub.jobs.stream import log_stream
 
 PAGE = 100
@@ -84,15 +89,19 @@ class JobRoutes:
         """The log as server-sent events."""
         job = self._job(call)
         tail = call.number("tail", -1, low=0, high=10_000_000)
-        stream = log_stream(job, None if tail < 0 else tail, self._faults.stream())
-        return _events(stream)
+        scope = call.request.scope
+
+        async def close(reset: bool) -> None:
+            await transport.close(scope, reset=reset)
+
+        return _events(log_stream(job, None if tail < 0 else tail, self._faults.stream(), close))
 
     def metrics(self, call: Call) -> Response:
         """CPU and memory of a running Job, once a second."""
         job = self._job(call)
         if job.stage != "RUNNING":
             raise HubError(406, "Job is not running")
-        return _events(_metrics(job))
+        return _events(self._samples(job))
 
     def events(self, call: Call) -> Response:
         """Changes of the Job's state."""
@@ -105,12 +114,14 @@ class JobRoutes:
         return JSONResponse(self._info(job))
 
     def duplicate(self, call: Call) -> Response:
-        """Run the same spec again. Secrets are gone with the first run, so one that had any cannot be run again."""
+        """Run the same spec again, secrets included as long as this Hub has them (it keeps them in memory only)."""
         job = self._job(call, write=True)
         account = require_account(self._accounts, call)
-        secrets = job.secrets or job.spec.get("secrets") or {}
-        spec = {**job.spec, "secrets": dict(secrets)}
-        new = self._machine.submit(job.namespace, account, spec, initiator="duplicated-job")
+        if job.lost_secrets:
+            names = ", ".join(job.lost_secrets)
+            raise HubError(409, f"The local Hub was restarted and does not keep secrets on disk: {names}. Run it anew.")
+        spec = {**job.spec, "secrets": dict(job.secrets)}
+        new = self._machine.submit(job.namespace, account, spec, initiator="duplicated-job", initiator_id=job.id)
         return JSONResponse(self._info(new))
 
     def labels(self, call: Call) -> Response:
@@ -122,7 +133,7 @@ class JobRoutes:
     def expose(self, call: Call) -> Response:
         """Change the exposed ports."""
         job = self._job(call, write=True)
-        self._machine.change(job, "expose", call.json())
+        self._machine.expose(job, call.json())
         return JSONResponse(self._info(job))
 
     def _job(self, call: Call, *, write: bool = False) -> Job:
@@ -132,44 +143,55 @@ class JobRoutes:
     def _visible(self, call: Call, *, write: bool = False) -> None:
         account = require_account(self._accounts, call)
         namespace = call.params["namespace"]
-        if write and not account.may_write(namespace):
-            raise HubError(403, f"You don't have the required permissions on namespace {namespace}: job.write.")
+        if write:
+            self._machine.require(namespace, account)
         if not account.sees(namespace):
             raise HubError(404, "Not found")
 
     def _info(self, job: Job) -> dict[str, Any]:
         info = job.info()
-        if (stage := self._faults.text("stage")) and job.stage not in TERMINAL:
+        if (stage := self._faults.text("stage")) and not job.ended:
             info["status"]["stage"] = stage
         return info
+
+    async def _samples(self, job: Job) -> AsyncIterator[bytes]:
+        """One sample a second while it runs. The stream stays open after its end, as the Hub's does."""
+        before, at = 0.0, 0.0
+        while not job.hub_ends:
+            if job.stage == "RUNNING":
+                usage = await run_in_threadpool(self._machine.usage, job)
+                moment = time.monotonic()
+                cores = max(0.0, usage.cpu_s - before) / (moment - at) if at else 0.0
+                before, at = usage.cpu_s, moment
+                yield _sample(job, usage, cores)
+            await asyncio.sleep(1)
 
 
 def _events(stream: AsyncIterator[bytes]) -> Response:
     return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
-async def _metrics(job: Job) -> AsyncIterator[bytes]:
-    while job.stage == "RUNNING":
-        sample = {
-            "cpu_usage_pct": 0,
-            "cpu_millicores": 0,
-            "memory_used_bytes": 0,
-            "memory_total_bytes": HARDWARE[job.spec["flavor"]].ram_gb << 30,
-            "rx_bps": 0,
-            "tx_bps": 0,
-            "gpus": {},
-            "replica": job.id[:5],
-        }
-        yield f"event: metric\ndata: {json.dumps(sample)}\n\n".encode()
-        await asyncio.sleep(1)
+def _sample(job: Job, usage: Usage, cores: float) -> bytes:
+    hardware = HARDWARE[job.spec["flavor"]]
+    sample = {
+        "cpu_usage_pct": round(100 * cores / hardware.cpus),
+        "cpu_millicores": round(cores * 1000),
+        "memory_used_bytes": usage.memory_bytes,
+        "memory_total_bytes": hardware.ram_gb << 30,
+        "rx_bps": 0,
+        "tx_bps": 0,
+        "gpus": {},
+        "replica": job.id[:5],
+    }
+    return f"event: metric\ndata: {json.dumps(sample)}\n\n".encode()
 
 
 async def _states(job: Job) -> AsyncIterator[bytes]:
     last = ""
-    while True:
+    while not job.hub_ends:
         if job.stage != last:
             last = job.stage
             yield f"data: {json.dumps(job.info())}\n\n".encode()
-        if last in TERMINAL:
+        if job.ended:
             return
         await asyncio.sleep(0.1)
