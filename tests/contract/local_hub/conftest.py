@@ -1,52 +1,52 @@
-"""A Hub for the storage tests, an account for each test, and the older clients."""
+"""The real `hf` CLI and library against a local Hub."""
 
 from __future__ import annotations
 
-import secrets
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from huggingface_hub import HfApi
 
-from support.cache import folder, only_one
-from support.storage_server import Server, serving
+from hf_train.local_hub.pytest import LocalHubHandle, local_hub, local_hub_server, running
+from support.hf_cli import Cli
 
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One Hub for all storage tests."""
-    with serving(tmp_path_factory.mktemp("hub") / "data") as running:
-        yield running
+__all__ = ["local_hub", "local_hub_server"]
 
 
 @pytest.fixture
-def user() -> str:
-    """A fresh account."""
-    return f"u{secrets.token_hex(4)}"
+def hf(local_hub: LocalHubHandle, tmp_path: Path) -> Cli:
+    """The CLI, as the account of this test."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Cli(hub=local_hub, home=home)
 
 
-@pytest.fixture(scope="session")
-def python_with() -> Callable[[str], str]:
-    """Gives the interpreter of an environment with a version of huggingface_hub, installed from the package index."""
-
-    def interpreter(version: str) -> str:
-        if version == "current":
-            return sys.executable
-        python = folder() / "clients" / version / "bin" / "python"
-        with only_one(f"client-{version}"):
-            if not (python.parent.parent / "ready").exists():
-                _install(python, version)
-        return str(python)
-
-    return interpreter
+@pytest.fixture
+def api(local_hub: LocalHubHandle) -> HfApi:
+    """The library, as the account of this test."""
+    return HfApi(endpoint=local_hub.endpoint, token=local_hub.token)
 
 
-def _install(python: Path, version: str) -> None:
-    uv = [sys.executable, "-m", "uv"]
-    where = str(python.parent.parent)
-    subprocess.run([*uv, "venv", "-q", "--clear", "--python", sys.executable, where], check=True, timeout=120)
-    packages = [f"huggingface_hub=={version}", "hf-xet"]
-    subprocess.run([*uv, "pip", "install", "-q", "--python", str(python), *packages], check=True, timeout=300)
-    (python.parent.parent / "ready").touch()
+@pytest.fixture
+def run(local_hub: LocalHubHandle, api: HfApi) -> Callable[..., dict[str, Any]]:
+    """Run a shell line as a Job to its end; options are those of `run_job`."""
+
+    def run_to_end(line: str, **options: Any) -> dict[str, Any]:
+        job = api.run_job(image="python:3.12", command=["sh", "-c", line], **options)
+        return local_hub.wait(job.id)
+
+    return run_to_end
+
+
+@pytest.fixture
+def own_hub(tmp_path: Path) -> Iterator[Callable[..., LocalHubHandle]]:
+    """Start a Hub of the test's own; give words of `local-hub` to it, and `data=` for an older folder."""
+    with ExitStack() as stack:
+
+        def start(*options: str, data: Path | None = None) -> LocalHubHandle:
+            return stack.enter_context(running(data or tmp_path / "own-hub", *options))
+
+        yield start
