@@ -99,16 +99,16 @@ def main() -> int:
         subprocess.run(["wc", "-l", str(path)], check=True, stdout=subprocess.DEVNULL)
         counted = time.perf_counter() - start
         reader = LogReader()
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         with path.open("rb") as file:
             while chunk := file.read(65536):
                 reader.feed(chunk)
         reading = reader.close()
-        taken = time.perf_counter() - start
+        taken, used = time.perf_counter() - start, time.process_time() - used
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     longest = max((len(points) for points in reading.curve.values()), default=0)
     print(
-        f"{options.kind}: {options.lines:,} lines, {size:.0f} MB: {taken:.2f} s ({options.lines / taken:,.0f} lines/s, "
+        f"{options.kind}: {options.lines:,} lines, {size:.0f} MB: {taken:.2f} s, of that {used:.2f} s CPU ({options.lines / taken:,.0f} lines/s, "
         f"{size / taken:.0f} MB/s), peak {peak:.0f} MB, {taken / counted:.0f} x wc -l, longest curve {longest} points"
     )
     return 0 if taken <= SECONDS and peak <= MEGABYTES and longest <= 500 else 1

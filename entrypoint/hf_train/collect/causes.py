@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from hf_train.collect.cleaning import payload, rank_of, without_rank
 from hf_train.collect.ledger import Ledger
 from hf_train.collect.signatures import HINTS, SIGNATURES
 
 NEEDLES = (
-    "rror", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space", "memory", "return code", "what()",
+    "rror", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space", "of memory", "ed memory", "ate memory", "ough memory", "return code", "what()",
     "ailed", "imeout", "IME LIMIT", "enied", "ot found", "No module", "CUDA", "GPU", "× ", "egmentation", "bort",
     "erminated", "nvalid", " nan", " is inf", "orbidden", "gated", "Read-only", "template", "required", "unrecognized",
     "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of",
@@ -28,6 +29,7 @@ _HEADER = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Failure|Interrupt|Exit|Timeout|NotFound)(?:\s*:(?:\s|$)|\s*$)"
 )
+_EXCEPTION_WORDS = ("Error", "Exception", "Failure", "Interrupt", "Exit", "Timeout", "NotFound")
 _LAUNCHER = re.compile(
     r"\b(?:ChildFailedError|CalledProcessError|ProcessExitedException|ProcessRaisedException|SystemExit)\b"
 )
@@ -44,8 +46,7 @@ _CONTEXT = 8  # segments after an exception that may still be its message
 _CONSEQUENCES = frozenset({"network", "nccl"})
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     text: str
     rank: int | None
     number: int
@@ -174,26 +175,27 @@ class Causes:
         return bool(found)
 
     def _line(self, text: str, bare: str, rank: int | None) -> None:
-        stripped = payload(bare).strip()
-        exception = bool(_EXCEPTION.match(stripped))
-        line = self._make(text, rank)
-        if exception:
-            self._open.pop(rank, None)
-            if self._ignored:
-                self._ignored = False
-                return
-            launcher = bool(_LAUNCHER.search(stripped[:200]))
-            line = replace(line, exception=True, launcher=launcher, chain=self._chains.get(rank, 0))
-            if len(self._last_exception) < 256:
-                self._last_exception[rank] = line.number
-            newest = self._exceptions.newest()
-            self._exceptions.add(line, stale=newest is not None and not self._fresh(newest))
-            if not launcher:
-                self._tail = tuple(self.recent)
+        number, advances = self._ledger.line, self._ledger.tracker.advances
+        stripped = payload(bare).strip() if any(word in bare for word in _EXCEPTION_WORDS) else ""
+        if not stripped or not _EXCEPTION.match(stripped):
+            near = rank in self._open or number - self._last_exception.get(rank, -1000) <= _CONTEXT
+            self._keep(self._others, _Line(text[:2000], rank, number, advances, context=near))
             return
-        near = rank in self._open or line.number - self._last_exception.get(rank, -1000) <= _CONTEXT
-        newest = self._others.newest()
-        self._others.add(replace(line, context=near), stale=newest is not None and not self._fresh(newest))
+        self._open.pop(rank, None)
+        if self._ignored:
+            self._ignored = False
+            return
+        launcher = bool(_LAUNCHER.search(stripped[:200]))
+        if len(self._last_exception) < 256:
+            self._last_exception[rank] = number
+        chain = self._chains.get(rank, 0)
+        self._keep(self._exceptions, _Line(text[:2000], rank, number, advances, True, launcher, False, chain))
+        if not launcher:
+            self._tail = tuple(self.recent)
+
+    def _keep(self, kept: _Kept, line: _Line) -> None:
+        newest = kept.newest()
+        kept.add(line, stale=newest is not None and not self._fresh(newest))
 
     def _make(self, text: str, rank: int | None) -> _Line:
         return _Line(text[:2000], rank, self._ledger.line, self._ledger.tracker.advances)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 MAX_POINTS = 500
 MAX_CURVES = 64
 
+_BUFFER = 4 * MAX_POINTS
+
 Point = tuple[float, float]
+_VALUE = itemgetter(1)
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
@@ -30,42 +34,48 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
         part = inner[len(inner) * index // buckets : len(inner) * (index + 1) // buckets]
         if not part:
             continue
-        low = min(range(len(part)), key=lambda at: part[at][1])
-        high = max(range(len(part)), key=lambda at: part[at][1])
-        kept += [part[at] for at in sorted({low, high})]
+        low, high = part.index(min(part, key=_VALUE)), part.index(max(part, key=_VALUE))
+        kept += [part[low]] if low == high else [part[min(low, high)], part[max(low, high)]]
     kept.append(points[-1])
     return kept
+
+
+class Series:
+    """One curve while it streams."""
+
+    __slots__ = ("count", "points")
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.count = 0
+
+    def add(self, x: float | None, value: float) -> None:
+        """Add a point with finite `value`; without `x` it is counted."""
+        self.count += 1
+        points = self.points
+        points.append((float(self.count) if x is None else x, value))
+        if len(points) >= _BUFFER:
+            points[:] = thin(points, MAX_POINTS)
 
 
 class Curves:
     """The curves of all metrics of one log. Not-a-number and infinity are no points of a curve."""
 
     def __init__(self) -> None:
-        self._points: dict[tuple[str, str], list[Point]] = {}
-        self._count: dict[str, int] = {}
+        self._series: dict[tuple[str, str], Series] = {}
 
-    def add(self, name: str, axis: str, x: float, value: float) -> None:
-        """Add a point.
+    def series(self, name: str, axis: str) -> Series | None:
+        """The curve of a metric over an axis (``step``, ``epoch`` or ``index``), or None when there are too many."""
+        series = self._series.get((name, axis))
+        if series is None and len(self._series) < MAX_CURVES:
+            series = self._series[name, axis] = Series()
+        return series
 
-        Args:
-            name: The metric.
-            axis: What `x` counts: ``step``, ``epoch`` or ``index`` (then `x` is ignored and counted here).
-            x: Position.
-            value: Value; dropped when it is not finite.
-        """
-        if not math.isfinite(value) or not math.isfinite(x):
-            return
-        key = (name, axis)
-        points = self._points.get(key)
-        if points is None:
-            if len(self._points) >= MAX_CURVES:
-                return
-            points = self._points[key] = []
-        if axis == "index":
-            x = self._count[name] = self._count.get(name, 0) + 1
-        points.append((x, value))
-        if len(points) >= 4 * MAX_POINTS:
-            points[:] = thin(points, MAX_POINTS)
+    def add(self, name: str, x: float, value: float) -> None:
+        """Add a point over steps; dropped when it is not finite."""
+        series = self.series(name, "step") if math.isfinite(value) and math.isfinite(x) else None
+        if series is not None:
+            series.add(x, value)
 
     def finish(self, steps_per_epoch: float | None) -> Mapping[str, tuple[Point, ...]]:
         """All curves, each with at most `MAX_POINTS` points, over steps where steps can be told.
@@ -73,13 +83,13 @@ class Curves:
         Args:
             steps_per_epoch: Turns the epoch axis into steps; None leaves epochs.
         """
-        best: dict[str, tuple[str, list[Point]]] = {}
-        for (name, axis), points in self._points.items():
-            if name not in best or len(points) > len(best[name][1]):
-                best[name] = (axis, points)
+        best: dict[str, tuple[str, Series]] = {}
+        for (name, axis), series in self._series.items():
+            if series.points and (name not in best or series.count > best[name][1].count):
+                best[name] = (axis, series)
         curves: dict[str, tuple[Point, ...]] = {}
-        for name, (axis, points) in best.items():
-            kept = thin(points, MAX_POINTS)
+        for name, (axis, series) in best.items():
+            kept = thin(series.points, MAX_POINTS)
             if axis == "epoch" and steps_per_epoch:
                 kept = [(float(round(x * steps_per_epoch)), value) for x, value in kept]
             curves[name] = tuple(kept)

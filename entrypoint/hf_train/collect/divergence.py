@@ -50,6 +50,11 @@ class Divergence:
             # The Trainer's nan filter prints 0 for a loss that was NaN.
             self._zero = self._zero or line
 
+    @property
+    def pending(self) -> bool:
+        """Whether something not finite was seen that a later, finite value may take back."""
+        return bool(self._bad) or self._grad_streak > 0
+
     def evidence(self) -> str | None:
         """The first line of the divergence that still holds at the end, or None."""
         if self._bad:

@@ -155,7 +155,7 @@ def _entry(entry: Mapping[str, Any], values: dict[str, float | None], curves: Cu
         if number is not None or values.get(name) is None:
             values[name] = number
         if number is not None and step is not None and name != "epoch" and not ending:
-            curves.add(name, "step", step, number)
+            curves.add(name, step, number)
 
 
 def _object(text: str, limit: int) -> tuple[dict[str, Any] | None, str]:
@@ -166,7 +166,7 @@ def _object(text: str, limit: int) -> tuple[dict[str, Any] | None, str]:
     if _depth(text) > 64:
         return None, "nested too deeply"
     try:
-        record = json.loads(text.lstrip("\ufeff"))
+        record = json.loads(text.lstrip("\ufeff"), parse_float=to_number)
     except (ValueError, RecursionError) as error:
         return None, f"not JSON: {str(error)[:120]}"
     if not isinstance(record, dict):

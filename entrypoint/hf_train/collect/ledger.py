@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from hf_train.collect.curve import Curves
+from hf_train.collect.curve import Curves, Series
 from hf_train.collect.divergence import Divergence
 from hf_train.collect.progress import Tracker
 from hf_train.collect.values import is_curve, is_result
@@ -20,6 +22,15 @@ POSTFIX = 2
 """What stands behind a progress bar."""
 PROSE = 1
 """``name: value`` in free text."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    curve: bool
+    value: float | None = None
+    level: int = 0
+    axis: str = ""
+    series: Series | None = None
 
 
 class Ledger:
@@ -43,7 +54,7 @@ class Ledger:
         self.line = 0
         self.succeeded: int | None = None
         self.configured: dict[str, None] = {}
-        self._values: dict[str, tuple[float | None, int]] = {}
+        self._entries: dict[str, _Entry] = {}
 
     def record(
         self,
@@ -65,21 +76,31 @@ class Ledger:
             epoch: Epoch that it belongs to, used for the curve when no step is known.
             curve: Whether the values are points of curves.
         """
-        stored = self._values
+        total = 0.0
+        x, axis = (step, "step") if step is not None else (epoch, "epoch") if epoch is not None else (None, "index")
+        if x is not None and not math.isfinite(x):
+            curve = False
         for name, value in values.items():
-            old = stored.get(name)
-            if old is None:
-                if len(stored) < MAX_METRICS and len(name) <= MAX_NAME:
-                    stored[name] = (value, level)
-            elif level >= old[1] and (value is not None or old[0] is None):
-                stored[name] = (value, level)
-        self.divergence.observe(values, text)
-        if not curve:
-            return
-        axis, x = ("step", step) if step is not None else ("epoch", epoch) if epoch is not None else ("index", 0.0)
-        for name, value in values.items():
-            if value is not None and is_curve(name):
-                self.curves.add(name, axis, x or 0.0, value)
+            entry = self._entries.get(name) or self._entry(name)
+            if value is None or entry is None:
+                continue
+            total += value
+            if level >= entry.level:
+                entry.value, entry.level = value, level
+            if curve and entry.curve and value - value == 0:
+                if entry.axis != axis:
+                    entry.axis, entry.series = axis, self.curves.series(name, axis)
+                if entry.series is not None:
+                    entry.series.add(x, value)
+        # A sum is finite only when all its parts are (or it overflows, which the rules then look at for nothing).
+        if total - total != 0 or self.divergence.pending:
+            self.divergence.observe(values, text)
+
+    def _entry(self, name: str) -> _Entry | None:
+        if len(self._entries) >= MAX_METRICS or len(name) > MAX_NAME:
+            return None
+        entry = self._entries[name] = _Entry(curve=is_curve(name))
+        return entry
 
     def success(self) -> None:
         """An end sign of a training, a test or a push was printed."""
@@ -96,8 +117,8 @@ class Ledger:
 
     def metrics(self) -> dict[str, float | None]:
         """Last value of each metric, results first, each group in order of appearance."""
-        results = {name: value for name, (value, _) in self._values.items() if is_result(name)}
-        others = {name: value for name, (value, _) in self._values.items() if name not in results}
+        results = {name: entry.value for name, entry in self._entries.items() if is_result(name)}
+        others = {name: entry.value for name, entry in self._entries.items() if name not in results}
         if self.tracker.has_bar and "step" not in others and self.tracker.step is not None:
             others["step"] = float(self.tracker.step)
         return {**results, **others}

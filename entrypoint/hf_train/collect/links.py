@@ -60,6 +60,12 @@ _TRACKIO = re.compile(
 _TRIM = ".,;:)'\"*]>`"
 _MAX = 64
 
+NEEDLES = (
+    "ommit", "ush", "pload", "ublish", "vailable", "Saved", "url:", "To http", "RepoUrl", "wandb", "rackio", "comet.",
+    "neptune", "swanlab", "clear.ml", "hf.space", "pace:", "ashboard",
+)  # fmt: skip
+"""A segment with ``://`` but none of these is never looked at."""
+
 
 def parse_repo_url(text: str) -> tuple[str, str, str] | None:
     """Kind, id and plain address of the repo that an address names.
@@ -91,7 +97,7 @@ class Links:
         self._pushes: dict[tuple[str, str], Push] = {}
 
     def read(self, text: str) -> bool:
-        """Look at one segment that holds ``://``; True when it says that something was pushed."""
+        """Look at one segment that holds ``://`` and one of `NEEDLES`; True when it says that something was pushed."""
         if "│" in text or "┃" in text:
             return False  # a table of model-generated text
         self._tracker(text)

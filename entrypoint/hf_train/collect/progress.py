@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _TRAINING = re.compile(r"(?i)\b(?:steps?|train(?:ing)?|iter(?:ation)?s?|global step)\b")
 _NOISE = re.compile(
@@ -30,6 +31,14 @@ class _Bar:
     last: tuple[int, float] | None = None
     rate: float | None = None
     eta: float | None = None
+
+
+@lru_cache(maxsize=2048)
+def _bar_name(label: str) -> tuple[str | None, int]:
+    """A bar's name with its numbers taken out (None when it is no training), and 1 when it says that it trains."""
+    if _NOISE.search(label):
+        return None, 0
+    return _DIGITS.sub("#", label[:80]), 1 if _TRAINING.search(label) else 0
 
 
 class Tracker:
@@ -60,15 +69,15 @@ class Tracker:
         """A bar's state. `label` is the text in front of it, without the percentage."""
         if total < 1 or step > total:
             return
-        if _NOISE.search(label):
+        name, training = _bar_name(label)
+        if name is None:
             return
-        label = _DIGITS.sub("#", label[:80])
-        key = (label, total)
+        key = (name, total)
         bar = self._bars.get(key)
         if bar is None:
             if len(self._bars) >= _MAX_BARS:
                 return
-            bar = self._bars[key] = _Bar(total, len(self._bars), rank=1 if label and _TRAINING.search(label) else 0)
+            bar = self._bars[key] = _Bar(total, len(self._bars), rank=training)
         if step > bar.step:
             self.advances += 1
         bar.step = step

@@ -10,15 +10,43 @@ reading = reader.close()
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from hf_train.collect.causes import NEEDLES, Cause, Causes
 from hf_train.collect.cleaning import Segments, looks_binary, whole_tokens
-from hf_train.collect.families import FAMILIES, Read
+from hf_train.collect.families import FAMILIES, Family, Read
 from hf_train.collect.ledger import Ledger
+from hf_train.collect.links import NEEDLES as LINK_NEEDLES
 from hf_train.collect.links import Links
 from hf_train.collect.reading import LogReading, Progress, Status
 from hf_train.collect.signatures import HINTS
+
+
+_SHAPE = 400  # longer lines are routed anew each time
+_ROUTES = 8192
+_NO_DIGITS = {digit: None for digit in range(ord("0"), ord("9") + 1)}
+
+
+class _Route(NamedTuple):
+    families: tuple[Read, ...]
+    cause: bool
+    link: bool
+
+
+_NOWHERE = _Route((), cause=False, link=False)
+
+
+def _offered(family: Family, bare: str) -> bool:
+    """Whether a segment, without its digits, may be the family's."""
+    found = any(_without_digits(needle) in bare for needle in family.needles)
+    return found and (family.wants is None or family.wants(bare))
+
+
+@lru_cache(maxsize=1024)
+def _without_digits(needle: str) -> str:
+    return needle.translate(_NO_DIGITS)
 
 
 class LogReader:
@@ -29,9 +57,8 @@ class LogReader:
         self._ledger = Ledger()
         self._causes = Causes(self._ledger)
         self._links = Links()
-        self._rows: tuple[tuple[tuple[str, ...], Read, bool], ...] = tuple(
-            (family.needles, family.make(self._ledger), family.closed) for family in FAMILIES
-        )
+        self._rows = tuple((family, family.make(self._ledger)) for family in FAMILIES)
+        self._routes: dict[bytes | None, _Route] = {}
         self._cut: str | None = None
         self._reading: LogReading | None = None
 
@@ -72,26 +99,38 @@ class LogReader:
         return self._reading
 
     def _read(self, segments: list[str]) -> None:
-        ledger, causes, links, rows = self._ledger, self._causes, self._links, self._rows
-        remember = causes.recent.append
+        ledger, routes = self._ledger, self._routes
+        remember = self._causes.recent.append
         for text in segments:
             ledger.line += 1
             remember(text)
-            for needles, read, _ in rows:
-                for needle in needles:
-                    if needle in text:
-                        break
-                else:
-                    continue
+            # Lines that differ only in their digits take the same way; most logs have few such shapes.
+            shape = text.encode("utf-8", "replace").translate(None, b"0123456789") if len(text) <= _SHAPE else None
+            route = routes.get(shape)
+            if route is None:
+                route = self._route(text)
+                if shape is not None:
+                    if len(routes) >= _ROUTES:
+                        routes.clear()
+                    routes[shape] = route
+            if route is _NOWHERE:
+                continue
+            for read in route.families:
                 if read(text):
                     break
-            for needle in NEEDLES:
-                if needle in text:
-                    if "│" not in text:  # boxes hold tables and text of models
-                        causes.read(text)
-                    break
-            if "://" in text and links.read(text):
+            if route.cause:
+                self._causes.read(text)
+            if route.link and self._links.read(text):
                 ledger.success()
+
+    def _route(self, text: str) -> _Route:
+        """Who may want lines of this shape. Digits do not count, so the answer holds for the whole shape."""
+        bare = text.translate(_NO_DIGITS)
+        families = tuple(read for family, read in self._rows if _offered(family, bare))
+        # Boxes hold tables and text of models.
+        cause = "│" not in text and any(needle in bare for needle in NEEDLES)
+        link = "://" in text and any(needle in bare for needle in LINK_NEEDLES)
+        return _Route(families, cause, link) if families or cause or link else _NOWHERE
 
     def _read_cut(self, text: str) -> None:
         """The last line has no end: its last number may be cut, its error still counts."""
@@ -99,9 +138,9 @@ class LogReader:
         self._causes.recent.append(text)
         whole = whole_tokens(text)
         claimed = False
-        for needles, read, closed in self._rows:
-            part = text if closed else whole
-            if not claimed and any(needle in part for needle in needles):
+        for family, read in self._rows:
+            part = text if family.closed else whole
+            if not claimed and _offered(family, part.translate(_NO_DIGITS)):
                 claimed = read(part)
         if any(needle in text for needle in NEEDLES):
             self._causes.read(text)

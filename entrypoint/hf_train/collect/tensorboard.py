@@ -88,7 +88,7 @@ def _event(record: bytes, values: dict[str, float | None], curves: Curves) -> No
     for tag, scalar in scalars:
         if tag in values or len(values) < MAX_TAGS:
             values[tag] = scalar
-            curves.add(tag, "step", float(step), scalar)
+            curves.add(tag, float(step), scalar)
 
 
 def _scalar(part: bytes) -> Iterator[tuple[str, float]]:

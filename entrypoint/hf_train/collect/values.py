@@ -60,11 +60,11 @@ def to_number(text: str) -> float | None:
     Returns:
         The value (``nan`` and ``inf`` only when spelled out), or None when the text is no number.
     """
-    if len(text) > _MAX_DIGITS or "_" in text:
-        return None
     try:
         value = float(text)
     except ValueError:
+        return None
+    if len(text) > _MAX_DIGITS or "_" in text:
         return None
     if not math.isfinite(value) and not _SPECIAL.fullmatch(text.strip()):
         return None
@@ -88,6 +88,7 @@ def to_seconds(text: str) -> float | None:
     return round(int(days or 0) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds), 6)
 
 
+@lru_cache(maxsize=4096)
 def bar_seconds(text: str) -> float | None:
     """Read a tqdm clock, ``MM:SS`` or ``H:MM:SS``, or None for ``?``."""
     parts = text.split(":")
@@ -111,6 +112,15 @@ def is_result(name: str) -> bool:
     if any(word in _CONFIG_WORDS for word in words):
         return False
     return any(word in _RESULT_WORDS or word.endswith(("loss", "accuracy", "map")) for word in words)
+
+
+_DIGITLESS = frozenset(word.rstrip("0123456789") for word in _RESULT_WORDS)
+
+
+@lru_cache(maxsize=8192)
+def may_be_result(word: str) -> bool:
+    """Whether a word whose digits were taken out may be a result's name (``f`` was ``f1``)."""
+    return any(part in _DIGITLESS or part.endswith(("loss", "accuracy", "map")) for part in tokens(word))
 
 
 @lru_cache(maxsize=4096)

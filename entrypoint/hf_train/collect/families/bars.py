@@ -6,6 +6,7 @@ Sources: reference §1.1, §1.5, §1.7. The bar proves its own end: without the 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from hf_train.collect.cleaning import payload
 from hf_train.collect.families.base import Family, Read
@@ -23,6 +24,17 @@ _NOT_METRIC = frozenset({"v_num", "eta", "time", "speed", "gpu_mem", "mem", "mem
 _STEPPED = re.compile(r"(?i)\bsteps?\b")
 
 
+@lru_cache(maxsize=2048)
+def _label(before: str) -> tuple[str, tuple[int, int | None] | None, bool]:
+    """The bar's name without prefixes, the epoch that it names, and whether it holds pairs of its own."""
+    label = payload(before).strip().rstrip(":").strip() if before and not before.isspace() else ""
+    found = _EPOCH.search(label)
+    epoch = None
+    if found and not _STEPPED.search(label):
+        epoch = (int(found[1]), int(found[2]) if found[2] else None)
+    return label, epoch, ":" in label or "=" in label
+
+
 class _Bars:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -31,32 +43,26 @@ class _Bars:
         found = _BAR.search(text)
         if not found:
             return "%|" in text  # a bar of examples or bytes, or a cut one
-        step, total = int(found[2]), int(found[3])
-        label = text[: found.start()]
-        if label:
-            label = payload(label).strip().rstrip(":").strip()
-        self._progress(found, label, step, total)
-        if found[8]:
-            self._postfix(found[8], step, text)
-        # A desc with numbers of its own ("1|25|Loss: 1.5") is left to the prose reader.
-        return ":" not in label and "=" not in label
-
-    def _progress(self, found: re.Match[str], label: str, step: int, total: int) -> None:
-        tracker = self._ledger.tracker
-        number = to_number(found[6])
+        step, total, elapsed, left, speed, unit, postfix = found.group(2, 3, 4, 5, 6, 7, 8)
+        label, epoch, pairs = _label(text[: found.start()])
+        number = to_number(speed)
         rate = None
         if number:
-            rate = number if found[7].endswith("/s") else round(1 / number, 6)
-        elapsed, left = bar_seconds(found[4]), bar_seconds(found[5])
-        epoch = _EPOCH.search(label) if label else None
-        if epoch and not _STEPPED.search(label):
-            if epoch[2]:
-                tracker.epochs = tracker.epochs or float(epoch[2])
+            rate = number if unit == "it/s" else round(1 / number, 6)
+        tracker = self._ledger.tracker
+        if epoch:
+            if epoch[1]:
+                tracker.epochs = tracker.epochs or float(epoch[1])
             # A bar named "Epoch 2/3" counts from 1, Lightning's "Epoch 2" from 0.
-            tracker.epoch_bar(int(epoch[1]), step, total, first=1 if epoch[2] else 0)
-            tracker.printed_rate, tracker.eta = rate or tracker.printed_rate, left
+            tracker.epoch_bar(epoch[0], int(step), int(total), first=1 if epoch[1] else 0)
+            tracker.ended(None, rate)
+            tracker.eta = bar_seconds(left)
         else:
-            tracker.bar(label, step, total, elapsed, rate, left)
+            tracker.bar(label, int(step), int(total), bar_seconds(elapsed), rate, bar_seconds(left))
+        if postfix:
+            self._postfix(postfix, int(step), text)
+        # A name with numbers of its own ("1|25|Loss: 1.5") is left to the reader of prose.
+        return not pairs
 
     def _postfix(self, postfix: str, step: int, text: str) -> None:
         values: dict[str, float | None] = {}

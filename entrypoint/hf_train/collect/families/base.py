@@ -22,9 +22,12 @@ class Family:
         make: Builds the reader for one log; it may keep state in a closure or an object.
         closed: Whether the format shows its own end (a brace, a bracket). Then a last line without line feed is
             read as it is; otherwise only up to its last delimiter, so that a cut number is never taken.
+        wants: A second, finer prefilter on the segment without its digits. It is asked once for all segments that
+            differ only in their digits.
     """
 
     name: str
     needles: tuple[str, ...]
     make: Callable[[Ledger], Read]
     closed: bool = False
+    wants: Callable[[str], bool] | None = None

@@ -13,10 +13,7 @@ from hf_train.collect.ledger import STRUCTURED, Ledger
 from hf_train.collect.values import is_grad_norm, is_result, to_number, word_set
 
 _DICT = re.compile(r"\{'[^{}]*\}")
-_PAIR = re.compile(
-    r"""'([^'\n]{1,100})':\s?(?:(?:np\.\w+|tensor|array|torch\.tensor)\(\s*)?"""
-    r"""(?:'([^'\n]*)'|"([^"\n]*)"|([-+.\w]+))"""
-)
+_PAIR = re.compile(r"""'([^'\n]{1,100})':\s?(?:[a-z][\w.]*\(\s*)?('[^'\n]*'|"[^"\n]*"|[-+.\w]+)""")
 _STEP_KEYS = ("step", "global_step", "current_steps", "iter", "iteration", "num_updates")
 _ARGUMENTS = word_set(
     """
@@ -28,9 +25,8 @@ _ARGUMENTS = word_set(
 _TRAIN_END = frozenset({"train_runtime", "train_samples_per_second", "train_steps_per_second", "train_loss"})
 
 
-@lru_cache(maxsize=4096)
 def _kind(key: str) -> int:
-    """3 for a key of the end line, 2 for an evaluation, 1 for a step, 0 for a key that proves nothing."""
+    """3 for a key of the end line, 2 for an evaluation, 1 for a step, 0 for a key that proves nothing, -1 for a setting."""
     if key in _ARGUMENTS:
         return -1
     if key in _TRAIN_END:
@@ -40,6 +36,14 @@ def _kind(key: str) -> int:
     if is_result(key) or is_grad_norm(key) or key in {"entropy", "kl", "step_time"}:
         return 1
     return 0
+
+
+@lru_cache(maxsize=1024)
+def _shape(keys: tuple[str, ...]) -> tuple[bool, bool, str | None]:
+    """Whether keys are those of a metrics dict, whether it is an evaluation's, and its key for the step."""
+    kinds = [_kind(key) for key in keys]
+    step = next((key for key in _STEP_KEYS if key in keys), None)
+    return min(kinds, default=-1) >= 0 and max(kinds, default=0) > 0, 2 in kinds, step
 
 
 def parse(text: str) -> dict[str, float | None] | None:
@@ -52,25 +56,19 @@ def parse(text: str) -> dict[str, float | None] | None:
         Name to value (None for a printed None), or None when it is no metrics dict.
     """
     values: dict[str, float | None] = {}
-    proof = words = 0
-    for key, single, double, bare in _PAIR.findall(text):
-        printed = single or double or bare
-        value = to_number(printed)
-        if value is None:
-            if printed == "None" and bare:
-                values[key] = None
-            elif not printed.startswith("[String too long"):
-                words += 1
-            continue
-        kind = _kind(key)
-        if kind < 0:
-            return None
-        if kind > proof:
-            proof = kind
-        values[key] = value
-    if not proof or words * 2 > len(values):
+    words = 0
+    for key, printed in _PAIR.findall(text):
+        quoted = printed[0] in "'\""
+        value = to_number(printed[1:-1] if quoted else printed)
+        if value is not None:
+            values[key] = value
+        elif printed == "None":
+            values[key] = None
+        elif not printed.startswith("'[String too long"):
+            words += 1
+    if words * 2 > len(values) or not _shape(tuple(values))[0]:
         return None
-    return values
+    return values if any(value is not None for value in values.values()) else None
 
 
 class _Dicts:
@@ -81,8 +79,7 @@ class _Dicts:
         read = False
         if "│" in text:
             return False
-        at = text.find("{'")
-        for found in _DICT.finditer(text, at):
+        for found in _DICT.finditer(text, text.find("{'")):
             values = parse(found[0])
             if values:
                 self._take(values, text)
@@ -92,8 +89,9 @@ class _Dicts:
     def _take(self, values: dict[str, float | None], text: str) -> None:
         ledger = self._ledger
         tracker = ledger.tracker
+        _, evaluation, key = _shape(tuple(values))
         epoch = values.get("epoch")
-        step = next((values[key] for key in _STEP_KEYS if values.get(key) is not None), None)
+        step = values[key] if key else None
         ending = "train_runtime" in values
         ledger.record(values, text, STRUCTURED, step=step, epoch=epoch, curve=not ending)
         if epoch is not None:
@@ -104,7 +102,7 @@ class _Dicts:
             tracker.ended(values["train_runtime"], values.get("train_steps_per_second"), epoch)
             tracker.step_line(epoch)
             ledger.success()
-        elif not any(_kind(key) == 2 for key in values):
+        elif not evaluation:
             tracker.step_line(epoch)
 
 

@@ -39,8 +39,9 @@ def _make(ledger: Ledger) -> Read:
 FAMILY = Family(
     "endings",
     (
-        "Training", "training", "aved", "stopped", "topping", "Signaling", "epochs completed", "pushed to", "Uploaded",
-        "available at", "W&B process", "EXIT_CODE",
+        "Training completed", "raining complete", "✅ Training", "odel saved", "successfully saved", "stopped:", "Signaling Trainer",
+        "early stopping", "epochs completed in", "pushed to the Hub", "✓ Uploaded", "vailable at:", "pytorch_lora_weights",
+        "W&B process", "EXIT_CODE=", "Training finished", "Training done", "Training is", "Finished training",
     ),
     _make,
 )  # fmt: skip

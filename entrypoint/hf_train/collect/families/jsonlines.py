@@ -22,7 +22,7 @@ _UNWRAPPED = frozenset({"metrics", "logs", "results", "scores", "values", "data"
 def load(text: str) -> dict[str, Any] | None:
     """One JSON object (Python's NaN and Infinity allowed), or None. Never raises."""
     try:
-        record = json.loads(text)
+        record = json.loads(text, parse_float=to_number)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None

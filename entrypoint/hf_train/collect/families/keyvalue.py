@@ -10,23 +10,27 @@ from hf_train.collect.cleaning import payload
 from hf_train.collect.families.base import Family, Read
 from hf_train.collect.families.pairs import read_pairs
 from hf_train.collect.ledger import PROSE, Ledger
-from hf_train.collect.values import to_number
+from hf_train.collect.values import may_be_result, to_number
 
 _BATCHES = re.compile(
-    r"(?i)\bepoch(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?:\s*/\s*(\d{1,7}))?\s*\]?[\s,:|]{0,8}(?:(?:step|iter|iteration|batch)s?:?\s*)?"
-    r"\[?\s*(\d{1,9})\s*/\s*(\d{1,9})\b"
+    r"[Ee](?:poch|POCH)(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?:\s*/\s*(\d{1,7}))?\s*\]?[\s,:|]{0,8}"
+    r"(?:(?:[Ss]tep|[Ii]ter|[Ii]teration|[Bb]atch)s?:?\s*)?\[?\s*(\d{1,9})\s*/\s*(\d{1,9})\b"
 )
-_TRAIN = re.compile(r"\bTrain: (\d{1,7}) \[\s*(\d{1,9})/(\d{1,9})")
-_EPOCH = re.compile(r"(?i)(?:^|[\s\[(])(?:epoch|époque|epoche|época|epoca|epoka|эпоха)[\s:=#\[]{0,3}(\d{1,7})(?:\s*/\s*(\d{1,7}))?")
+_TRAIN = re.compile(r"Train: (\d{1,7}) \[\s*(\d{1,9})/(\d{1,9})")
+_EPOCH = re.compile(
+    r"(?:[Ee]poch|EPOCH|[Éé]poque|[Ee]poche|[Éé]poca|[Ee]poca|[Ee]poka|[Ээ]поха)[\s:=#\[]{0,3}(\d{1,7})(?:\s*/\s*(\d{1,7}))?"
+)
 _COUNTER = re.compile(
-    r"(?i)(?:^|[\s\[(,|])(?:iter(?:ation)?s?|global[_ ]?steps?|steps?|progress|num_updates)\s*[:=]?\s*\[?(\d{1,12})(?:\s*/\s*(\d{1,12}))?(?=[\s,;:|\])]|$)"
+    r"(?:[Ii]ter(?:ation)?s?|[Gg]lobal[_ ][Ss]teps?|[Ss]teps?|progress|num_updates)\s*[:=]?\s*\[?(\d{1,12})(?:\s*/\s*(\d{1,12}))?"
+    r"(?=[\s,;:|\])]|$)"
 )
 _LIMIT = re.compile(r"(?i)\b(?:max_updates|max_iters|total_steps|max_steps)\s*[:=]\s*(\d{1,12})\b")
 _PLANNED = re.compile(r"(?i)\b(?:training|run(?:ning)?) for (\d{1,6}) epochs\b")
-_REJECT = re.compile(
-    r"^\s*(?:Namespace|Config|\w*Args|\w*Arguments|\w*Config)\s*[({]|Namespace\(|==|^\s*(?:def|return|raise|import|from|File|if|for"
-    r"|assert|print|self|with|class|#|\$|>>>)\b|^\s*#|\bcmd ?=|[?&]\w+=|^\s*--|lambda "
+_CODE = re.compile(
+    r"\s*(?:(?:def|return|raise|import|assert|self|class|elif)\b|\$|>>>|--"
+    r"|(?:Namespace|Config|\w{0,40}Args|\w{0,40}Arguments|\w{0,40}Config)\s?[({])"
 )
+_SETTINGS = ("Namespace(", "==", "lambda ", "cmd =", "cmd=", "│", "┃")
 _RATIO = re.compile(r"(?i)(?:^|\s)val(?:id(?:ation)?)?\b|\btest\b|\beval\b")
 
 
@@ -35,9 +39,7 @@ class _KeyValue:
         self._ledger = ledger
 
     def read(self, text: str) -> bool:
-        if "│" in text or "┃" in text or _REJECT.search(text):
-            return False
-        if not any(mark in text for mark in (": ", "=", ":", "|", "\t", "oss ", "cc", "rec@")):
+        if _CODE.match(text) or any(mark in text for mark in _SETTINGS):
             return False
         bare = payload(text)
         values = read_pairs(bare)
@@ -98,15 +100,12 @@ def _make(ledger: Ledger) -> Read:
     return _KeyValue(ledger).read
 
 
-FAMILY = Family(
-    "key-value lines and plain loops",
-    (
-        "oss", "cc", "LOSS", "ACC", "pl", "erplexity", "f1", "F1", "AUC", "auc", "leu", "BLEU", "AP", "ou", "ice", "wer", "WER",
-        "CER", "cer", "mse", "MSE", "mae", "MAE", "ecall", "recision", "Prec@", "earson", "pearman", "eward", "FID", "fid", "PSNR",
-        "psnr", "SSIM", "ssim", "nll", "NLL", "elbo", "ELBO", "top", "bpb", "bpc", "appa", "mcc", "ndcg", "NDCG", "mrr", "MRR",
-        "dida", "xactitu", "perte", "Perte", "erlust", "enauigkeit", "perda", "Perda", "curácia", "loss", "потер", "Потер",
-        "очность", "损失", "准确率", "損失", "精度", "손실", "정확도",
-    ),
-    _make,
-)  # fmt: skip
+_CANDIDATE = re.compile(r"([^\W\d][\w/@.-]{0,80})(?=[)\]\"']{0,2}\s{0,20}[:=]|\s|\|)")
+
+
+def _wants(bare: str) -> bool:
+    return any(may_be_result(word) for word in _CANDIDATE.findall(bare))
+
+
+FAMILY = Family("key-value lines and plain loops", (": ", "=", ":", "|", "\t", "oss ", "cc ", "@ "), _make, wants=_wants)
 PLANNED = Family("planned epochs", (" epochs",), lambda ledger: _Planned(ledger).read)

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to_number
 
 _VALUE = re.compile(
-    rf"""["'\])]?\s{{0,20}}[:=]\s{{0,20}}(?:tensor\(|np\.\w+\(|\[)?(\d+(?:,\d+)+|-?\d+,\d+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"""
+    rf"""[:=]\s{{0,20}}(?:tensor\(|np\.\w+\(|\[)?(-?\d+(?:,\d+)+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"""
     r"(?=$|[\s,;|)\]%(}<&]|[.:](?:\s|$))"
 )
 _FRACTION = re.compile(r"[:=]\s{0,20}\d{1,12}\s?/\s?\d{1,12}\s?\((\d{1,3}(?:\.\d+)?)\s?%\)")
 _BARE = re.compile(
-    rf"(?i)(?:^|[\s,;|*])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
+    rf"(?i)(?<![\w/.@-])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
     rf"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{{1,3}}|prec@\d{{1,3}}|top\d))\s{{1,6}}(\d{{1,12}}\.\d+(?:e[-+]?\d+)?|nan|inf)"
     r"%?(?=$|[\s,;|(])"
 )
+_BARE_HINTS = ("oss ", "oss\t", "cc ", "cc\t", "acy ", "pl ", "ity ", "@1 ", "@5 ", "@1\t", "@5\t", "nll ", "top")
 _PIPED = re.compile(rf"\|\s*([a-z][\w.@]{{0,40}})\s+({NUMBER}|nan|inf)\s*(?=\||$)")
 _NAME = re.compile(r"([^\W\d][\w/@.%-]{0,80})(?:\s?\([^()]{1,20}\))?$")
 _QUALIFIERS = frozenset(
@@ -54,8 +56,9 @@ def read_pairs(text: str) -> dict[str, float | None]:
             values[name] = value
         elif is_companion(name):
             values[name.lower() if name.lower() in _PLACES else name] = value
-    for name, printed in _BARE.findall(text):
-        values.setdefault(name, to_number(printed))
+    if any(hint in text for hint in _BARE_HINTS):
+        for name, printed in _BARE.findall(text):
+            values.setdefault(name, to_number(printed))
     if text.count("|") >= 3:
         for name, printed in _PIPED.findall(text):
             values.setdefault(name, to_number(printed))
@@ -83,13 +86,14 @@ def _pairs(text: str) -> Iterator[tuple[str, float]]:
             yield name, float(fraction[1])
 
 
+@lru_cache(maxsize=4096)
 def _name(before: str) -> str | None:
     """The name at the end of what stands before a value."""
-    found = _NAME.search(before.rstrip())
+    found = _NAME.search(before.rstrip(" \t\"'])"))
     if not found:
         return None
     name = found[1]
-    rest = before[: found.start(1)]
+    rest = before[: found.start(1)].rstrip("\"'[(")
     if rest.endswith(("-", "$", "\\")):
         return None  # an option, a variable or a path
     if rest.endswith(" "):
