@@ -12,11 +12,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from hf_train import wiring
 from hf_train.cli import main
+from hf_train.clock import SystemClock
 
 _OURS = ("GITHUB_", "RUNNER_", "HF_", "ACTIONS_")
 
@@ -63,6 +66,29 @@ def clean_environ(extra: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PATH": f"{own}:{kept.get('PATH', '')}", "PYTHONUNBUFFERED": "1", **extra}
 
 
+class FastClock:
+    """A clock whose waits pass at once: `sleep(30)` takes a moment and is thirty seconds to those who ask."""
+
+    REAL_S = 0.03
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def now(self) -> datetime:
+        """Wall clock, UTC, as it is."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds, with all that was slept."""
+        return time.monotonic() + self._ahead
+
+    def sleep(self, seconds: float) -> None:
+        """Wait a moment."""
+        real = min(max(seconds, 0.0), self.REAL_S)
+        time.sleep(real)
+        self._ahead += max(seconds, 0.0) - real
+
+
 @dataclass(kw_only=True)
 class Product:
     """Runs `hf-train` in a folder.
@@ -71,11 +97,13 @@ class Product:
         cwd: The checkout.
         environ: Variables on top of a clean environment.
         scratch: Folder for reports and command files.
+        fast: Whether waits of runs in this process pass at once.
     """
 
     cwd: Path
     environ: dict[str, str]
     scratch: Path
+    fast: bool = False
     _count: int = 0
 
     def run(self, *words: str, env: Mapping[str, str] | None = None) -> Done:
@@ -113,6 +141,7 @@ class Product:
         began = time.monotonic()
         with (
             mock.patch.dict(os.environ, environ, clear=True),
+            mock.patch.object(wiring, "SystemClock", FastClock if self.fast else SystemClock),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):
