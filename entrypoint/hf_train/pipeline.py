@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from hf_train.baseline import find, save, widest
 from hf_train.collect.reader import LogReader
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError, UserError
 from hf_train.findings import collect, live
+from hf_train.gate import judge
 from hf_train.launch import Launched, by_nonce, launch, send
 from hf_train.plan import Plan
 from hf_train.ports import Ports
@@ -130,7 +132,21 @@ class _Run:
         ended = replace(base, phase=Phase.ENDED, outcome=outcome, state=outcome.state or base.state)
         reading = reader.close()
         findings = collect(reading, self.plan, ended.state, outcome, self.ports)
-        return self.reporter.end(replace(ended, findings=findings))
+        return self.reporter.end(self._compared(replace(ended, findings=findings)))
+
+    def _compared(self, report: Report) -> Report:
+        """Beside the baseline, and through the gate; only a completed training has numbers to compare."""
+        if report.outcome is None or report.outcome.reason is not Reason.COMPLETED:
+            return report
+        inputs = self.request.inputs
+        runs = widest([condition.runs for condition in inputs.gate])
+        base = find(report.context, report.key, self.plan.job.namespace, inputs.baseline, runs, self.ports)
+        metrics = {metric.name: metric.value for metric in report.findings.metrics}
+        judged = tuple(judge(condition, metrics, base.runs) for condition in inputs.gate)
+        compared = replace(report, base_name=base.name, base=base.runs[0] if base.runs else {}, judged=judged)
+        if problem := save(compared, report.key, self.ports):
+            return replace(compared, problems=(*compared.problems, f"The report could not be stored: {problem}"))
+        return compared
 
     def _lines(self, reader: LogReader, lines: Sequence[str]) -> None:
         self.ports.console.remote(lines)

@@ -247,6 +247,18 @@ class Pulls(Protocol):
         ...
 
 
+class Reports(Protocol):
+    """Reports of earlier runs. Nothing here changes a verdict: what is not found is not known."""
+
+    def save(self, bucket: str, path: str, content: str) -> str:
+        """Store one report. Returns the problem, empty when it went well."""
+        ...
+
+    def newest(self, bucket: str, folder: str, count: int) -> Sequence[str]:
+        """The newest reports of a folder; fewer or none when there are no more, or they cannot be read."""
+        ...
+
+
 class Files(Protocol):
     """Where a run leaves its results."""
 
@@ -285,4 +297,5 @@ class Ports:
     scripts: Scripts
     console: Console
     files: Files
+    reports: Reports
     clock: Clock

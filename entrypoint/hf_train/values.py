@@ -206,6 +206,8 @@ class Reason(StrEnum):
     CANCELLED = "cancelled"
     KEPT = "kept-running"
     NOT_PUBLISHED = "not-published"
+    GATE_FAILED = "gate-failed"
+    GATE_UNKNOWN = "gate-unknown"
     QUEUE_TIMEOUT = "queue-timeout"
     WATCH_TIMEOUT = "watch-timeout"
     LOST_SIGHT = "lost-sight"

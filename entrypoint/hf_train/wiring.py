@@ -22,6 +22,7 @@ from hf_train.inputs import Inputs, Layers, read
 from hf_train.ports import Ports
 from hf_train.prepare import Request
 from hf_train.pulls import GitHubPulls
+from hf_train.reports import BucketReports
 from hf_train.script import ScriptFetcher
 from hf_train.snapshot import GitWorkspace
 from hf_train.untrusted import Redactor
@@ -112,6 +113,7 @@ def ports_of(
         scripts=ScriptFetcher(endpoint),
         console=console,
         files=files,
+        reports=BucketReports(make_api(endpoint, token)),
         clock=SystemClock(),
     )
 

@@ -301,6 +301,23 @@ class MemoryFiles:
 
 
 @dataclass
+class FakeReports:
+    """A bucket of reports."""
+
+    stored: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    def save(self, bucket: str, path: str, content: str) -> str:
+        if not self.problem:
+            self.stored[f"{bucket}/{path}"] = content
+        return self.problem
+
+    def newest(self, bucket: str, folder: str, count: int) -> Sequence[str]:
+        inside = sorted((path for path in self.stored if path.startswith(f"{bucket}/{folder}/")), reverse=True)
+        return [self.stored[path] for path in inside[:count]]
+
+
+@dataclass
 class World:
     """All fakes of one run."""
 
@@ -311,6 +328,7 @@ class World:
     scripts: FakeScripts = field(default_factory=FakeScripts)
     console: RecordingConsole = field(default_factory=RecordingConsole)
     files: MemoryFiles = field(default_factory=MemoryFiles)
+    reports: FakeReports = field(default_factory=FakeReports)
 
     def __post_init__(self) -> None:
         self.hub = FakeHub(self.clock)
@@ -325,5 +343,6 @@ class World:
             scripts=self.scripts,
             console=self.console,
             files=self.files,
+            reports=self.reports,
             clock=self.clock,
         )

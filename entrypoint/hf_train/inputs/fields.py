@@ -189,6 +189,21 @@ FIELDS: tuple[Field, ...] = (
         help="Names of the metrics to show, in this order.",
     ),
     Field(
+        name="baseline",
+        group=Group.RESULT,
+        metavar="WHAT",
+        default="the base commit's run, else the newest of the base branch",
+        help="What to compare with: `commit:SHA`, `branch:NAME`, a JSON file of metrics in the repository, or `none`.",
+    ),
+    Field(
+        name="gate",
+        group=Group.RESULT,
+        many=True,
+        metavar="CONDITION",
+        help="Conditions, one per line, that fail the step (exit 7) unless all are known to hold: "
+        "`eval_accuracy >= 0.85`, `eval_loss <= baseline + 2%`, `eval_f1 >= baseline - 0.005 over 3 runs`.",
+    ),
+    Field(
         name="require-model",
         group=Group.RESULT,
         switch=True,

@@ -117,6 +117,15 @@ def repo(text: str) -> str:
     return text
 
 
+def baseline(text: str) -> str:
+    """`none`, `commit:SHA`, `branch:NAME`, or a file of the repository."""
+    kind, colon, name = text.partition(":")
+    if colon and (kind not in {"commit", "branch"} or not name.strip()):
+        message = f"{text!r} is no baseline; write commit:SHA, branch:NAME, a file of metrics, or none"
+        raise ValueError(message)
+    return text
+
+
 def variable(text: str) -> str:
     """The name of an environment variable."""
     if not _NAME.fullmatch(text):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
 from hf_train.errors import BadInput
+from hf_train.gate import Condition, parse_condition
 from hf_train.inputs import grammar
 from hf_train.inputs.fields import BY_NAME, ENV_PREFIX, FIELDS, Field
 from hf_train.values import LocalVolume, Secret, Volume
@@ -66,6 +67,8 @@ class Inputs:
     model_repo: str | None = None
     metrics_file: str | None = None
     metrics: tuple[str, ...] = ()
+    baseline: str | None = None
+    gate: tuple[Condition, ...] = ()
     require_model: bool = False
     mode: Literal["wait", "detach"] = "wait"
     on_cancel: Literal["cancel", "keep"] = "cancel"
@@ -258,6 +261,8 @@ def _read(reader: _Reader) -> Inputs:
         model_repo=reader.one("model-repo", grammar.repo, cast("str | None", None)),
         metrics_file=reader.text("metrics-file"),
         metrics=reader.many("metrics", str),
+        baseline=reader.one("baseline", grammar.baseline, cast("str | None", None)),
+        gate=reader.many("gate", parse_condition),
         require_model=reader.one("require-model", grammar.boolean, reader.text("model-repo") is not None),
         mode=word("mode", ("wait", "detach"), "wait"),
         on_cancel=word("on-cancel", ("cancel", "keep"), "cancel"),

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from hf_train import __version__
 from hf_train.report.chart import caption, main_curve, mermaid, sparkline
+from hf_train.report.compare import delta, gate_lines
 from hf_train.report.model import Phase, Report
 from hf_train.report.verdict import verdict_of
 from hf_train.report.words import DASH, block, code, duration, link, money, number, one_line
@@ -50,6 +51,7 @@ def body(report: Report, rows: int = MAX_ROWS) -> list[str]:
         [_headline(report)],
         [_where(report)],
         _status(report),
+        gate_lines(report.judged),
         _metrics(report, rows),
         _results(report),
         _cause(report),
@@ -143,13 +145,27 @@ def _metrics(report: Report, rows: int) -> list[str]:
     if not metrics and not missing:
         ran = report.phase is Phase.ENDED and report.state is not None
         return ["No metrics were found."] if ran else []
-    live = report.phase is Phase.RUNNING
-    lines = [f"| Metric | {'So far' if live else 'This run'} | Source |", "|:--|--:|:--|"]
-    lines += [f"| {code(m.name, 64)} | {number(m.value)} | {code(m.source, 64)} |" for m in metrics[:rows]]
-    lines += [f"| {code(name, 64)} | {DASH} | not found |" for name in missing[:rows]]
+    title = "So far" if report.phase is Phase.RUNNING else "This run"
+    if report.base_name:
+        lines = [f"| Metric | {title} | {code(report.base_name, 60)} | Δ | Source |", "|:--|--:|--:|--:|:--|"]
+    else:
+        lines = [f"| Metric | {title} | Source |", "|:--|--:|:--|"]
+    lines += [
+        f"| {code(m.name, 64)} | {number(m.value)}{_beside(report, m)} | {code(m.source, 64)} |" for m in metrics[:rows]
+    ]
+    gap = " |  | " if report.base_name else ""
+    lines += [f"| {code(name, 64)} | {DASH}{gap} | not found |" for name in missing[:rows]]
     if len(metrics) > rows:
         lines.append(f"\n+{len(metrics) - rows} more in the summary of the workflow run.")
     return lines
+
+
+def _beside(report: Report, metric: Metric) -> str:
+    """The cells of the baseline and of the difference, when there is a baseline."""
+    if not report.base_name:
+        return ""
+    base = report.base.get(metric.name)
+    return f" | {DASH if base is None else number(base)} | {delta(metric.name, metric.value, base)}"
 
 
 def _results(report: Report) -> list[str]:

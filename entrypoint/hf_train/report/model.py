@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hf_train.context import Context
 from hf_train.errors import UserError
+from hf_train.gate import Judged
 from hf_train.plan import Plan
 from hf_train.values import Findings, JobRef, JobState, Outcome, Snapshot
 
@@ -39,6 +41,9 @@ class Report:
         comment_url: Address of the sticky comment.
         comment_file: Path of the comment's text.
         report_file: Path of `report.json`.
+        base_name: Where the baseline comes from, for people; empty when there is none.
+        base: Metrics of the baseline.
+        judged: The gate's conditions with their verdicts; only for a completed training.
         eta_s: Seconds left by the log's own word, None when it says none.
     """
 
@@ -57,6 +62,9 @@ class Report:
     comment_url: str = ""
     comment_file: str = ""
     report_file: str = ""
+    base_name: str = ""
+    base: Mapping[str, float] = field(default_factory=dict)
+    judged: tuple[Judged, ...] = ()
     eta_s: float | None = None
 
     @property

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hf_train.gate import overall
 from hf_train.report.model import Report
 from hf_train.report.verdict import verdict_of
 from hf_train.values import Stage
@@ -32,8 +33,8 @@ def values(report: Report) -> dict[str, Any]:
         "model-revision": model.revision if model else "",
         "model-url": model.url if model else "",
         "metrics": {m.name: m.value if math.isfinite(m.value) else None for m in report.findings.metrics},
-        "deltas": {},
-        "gate": "none",
+        "deltas": deltas(report),
+        "gate": overall(report.judged),
         "cost-usd": None if cost is None else round(cost, 6),
         "duration-s": None if seconds is None else round(seconds, 3),
         "image": report.plan.job.image if report.plan else "",
@@ -42,6 +43,12 @@ def values(report: Report) -> dict[str, Any]:
         "comment-file": report.comment_file,
         "report-file": report.report_file,
     }
+
+
+def deltas(report: Report) -> dict[str, float]:
+    """This run minus the baseline, where both are known."""
+    known = {m.name: m.value for m in report.findings.metrics if math.isfinite(m.value)}
+    return {name: known[name] - base for name, base in report.base.items() if name in known}
 
 
 def outputs(report: Report) -> Mapping[str, str]:
@@ -65,6 +72,17 @@ def as_json(report: Report) -> str:
         "hint": findings.hint,
         "model-note": findings.model_note,
         "sources": {m.name: m.source for m in findings.metrics},
+        "baseline": {"name": report.base_name, "metrics": dict(report.base)} if report.base_name else None,
+        "conditions": [
+            {
+                "condition": one.condition.text,
+                "judgement": one.judgement,
+                "value": one.value if one.value is not None and math.isfinite(one.value) else None,
+                "bound": one.bound,
+                "why": one.why,
+            }
+            for one in report.judged
+        ],
         "non-finite": {m.name: str(m.value) for m in findings.metrics if not math.isfinite(m.value)},
         "also-published": [{"repo": o.repo, "kind": o.kind, "revision": o.revision} for o in findings.others],
         "curve": {name: [list(p) for p in points if math.isfinite(p[1])] for name, points in findings.curve.items()},

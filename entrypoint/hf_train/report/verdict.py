@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hf_train.errors import ExitCode
+from hf_train.gate import overall
 from hf_train.report.model import Phase, Report
 from hf_train.report.words import duration
 from hf_train.values import Reason
@@ -42,6 +43,8 @@ _ROWS: dict[Reason, tuple[ExitCode, str, str, str]] = {
     Reason.CANCELLED: (ExitCode.INTERRUPTED, "🚫", "Cancelled with the workflow", "failure"),
     Reason.KEPT: (ExitCode.INTERRUPTED, "🏃", "Workflow cancelled, the Job runs on", "failure"),
     Reason.NOT_PUBLISHED: (ExitCode.NOT_PUBLISHED, "❌", "Trained, but nothing was published", "failure"),
+    Reason.GATE_FAILED: (ExitCode.GATE_FAILED, "❌", "Trained, but the gate failed", "failure"),
+    Reason.GATE_UNKNOWN: (ExitCode.GATE_FAILED, "❓", "Trained, but the gate could not be judged", "failure"),
     Reason.QUEUE_TIMEOUT: (ExitCode.LOST_SIGHT, "⌛", "No hardware in time", "failure"),
     Reason.WATCH_TIMEOUT: (ExitCode.LOST_SIGHT, "⌛", "This step stopped watching", "failure"),
     Reason.LOST_SIGHT: (ExitCode.LOST_SIGHT, "❓", "Lost sight of the Job", "failure"),
@@ -87,6 +90,11 @@ def _completed(report: Report) -> Verdict:
     expect = report.plan.expect if report.plan else None
     if expect and expect.require_model and report.findings.model is None:
         return _row(Reason.NOT_PUBLISHED)
+    gate = overall(report.judged)
+    if gate == "fail" or (report.judged and report.findings.diverged):
+        return _row(Reason.GATE_FAILED)
+    if gate == "unknown":
+        return _row(Reason.GATE_UNKNOWN)
     row = _row(Reason.COMPLETED)
     if report.findings.diverged:
         return _with(row, sign="⚠️", headline="Training completed, but diverged (NaN or infinite loss)", level="warning")
