@@ -33,7 +33,7 @@ def noise(rng: random.Random, n: int) -> str:
         f"[INFO|modeling_utils.py:{n % 4000}] 2026-12-02 03:33:53,{n % 1000:03d} >> Model weights saved in out/checkpoint-{n}",
         f"2026-12-02 03:51:00,{n % 1000:03d} - INFO - acme.data - shard {n}: {rng.randrange(9999)} documents, "
         f"{rng.randrange(10**6)} tokens, {rng.random():.2f} full",
-        f"  File \"/opt/venv/lib/python3.12/site-packages/acme/module_{n % 97}.py\", line {n % 999}, in forward",
+        f'  File "/opt/venv/lib/python3.12/site-packages/acme/module_{n % 97}.py", line {n % 999}, in forward',
         f"Batch {n} fetched from worker {n % 8}: images of 512 x 512, prompts shortened to 77 words, cache warm, queue {n % 64}",
         "The following columns in the Evaluation set don't have a corresponding argument and have been ignored: sentence.",
     )
@@ -89,7 +89,9 @@ def write(path: Path, kind: str, count: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=1_000_000)
-    parser.add_argument("--kind", default="mixed", choices=["mixed", "noise", "dicts", "bars", "pairs", "errors", "endless"])
+    parser.add_argument(
+        "--kind", default="mixed", choices=["mixed", "noise", "dicts", "bars", "pairs", "errors", "endless"]
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "job.log"

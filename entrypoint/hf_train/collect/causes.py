@@ -18,10 +18,10 @@ from hf_train.collect.ledger import Ledger
 from hf_train.collect.signatures import HINTS, SIGNATURES
 
 NEEDLES = (
-    "rror", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space", "of memory", "ed memory", "ate memory", "ough memory", "return code", "what()",
+    "rror", "ERROR", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space", "of memory", "ed memory", "ate memory", "ough memory", "return code", "what()",
     "ailed", "imeout", "IME LIMIT", "enied", "ot found", "No module", "CUDA", "GPU", "× ", "egmentation", "bort",
     "erminated", "nvalid", " nan", " is inf", "orbidden", "gated", "Read-only", "template", "required", "unrecognized",
-    "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of",
+    "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of", "ush_to_hub", "reate_commit", "pload",
 )  # fmt: skip
 """A segment with none of these is never looked at."""
 
@@ -40,6 +40,7 @@ _UPLOADING = re.compile(
 )
 _ROOT = re.compile(r"^\s*rank\s*: (\d{1,5}) \(local_rank")
 _EXIT_CODE = re.compile(r"(?i)\bexit(?:ed with)?[ _]?code:? [1-9]\d{0,2}\b|Training job failed\b")
+_PREFIXED = frozenset("[(0123456789>")
 _KEPT = 250
 _SURVIVED = 3  # steps of progress after a line that make it harmless
 _CONTEXT = 8  # segments after an exception that may still be its message
@@ -124,6 +125,8 @@ class Causes:
             self._header(text, rank)
             return
         bare = without_rank(text)
+        if bare[:1] in _PREFIXED:
+            bare = payload(bare)
         if _FRAME.match(bare):
             if "in " in bare and _UPLOADING.search(bare):
                 self._uploading = self._ledger.line
@@ -241,10 +244,11 @@ def _hits(line: _Line, *, failed: bool) -> list[tuple[int, str, int, bool]]:
     outside, 3 network and NCCL (often a consequence), 4 a launcher, 6 a mere mention.
     """
     hits: list[tuple[int, str, int, bool]] = []
+    body = payload(without_rank(line.text))
     for row, signature in enumerate(SIGNATURES):
         if line.exception and line.launcher and not signature.launcher:
             continue
-        if not signature.pattern.search(line.text):
+        if not (signature.pattern.search(line.text) or signature.pattern.search(body)):
             continue
         strong = signature.fatal or line.exception or (line.context and failed)
         if signature.launcher:

@@ -33,10 +33,13 @@ _PREFIX = re.compile(
       | (?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)(?:\s*[:|-]\s*|\s+(?=\S+:\s))
       | \[[\w.]{2,60}(?::\w+)?(?::\d+)?(?::\w+)?\]\s                      # [axolotl.train]
       | \(\w+\ pid=\d+(?:,\ ip=[\d.]+)?\)\s                               # (ray pid=12)
-      | [|>]{1,2}\s | -\s
+      | >\s
     )""",
     re.VERBOSE,
 )
+
+
+_SEPARATOR = re.compile(r"\s?(?:\|\s|-\s)")
 
 
 class Segments:
@@ -151,7 +154,10 @@ def clean(line: str) -> list[str]:
 def whole_tokens(text: str) -> str:
     """The text up to its last delimiter: what stands behind it may be cut in the middle of a number."""
     for index in range(len(text) - 1, -1, -1):
-        if text[index] in " \t,;|)]}%│┃":
+        # A comma may be a decimal comma, unless something else than a digit follows.
+        if text[index] in " \t;|)]}%│┃" or (text[index] == "," and not text[index + 1 : index + 2].isdigit()):
+            if text[index] == "," and index + 1 == len(text):
+                continue
             return text[: index + 1]
     return ""
 
@@ -176,7 +182,8 @@ def payload(text: str) -> str:
     """The line without the prefixes that loggers and launchers put in front (clocks, ranks, levels)."""
     start = 0
     for _ in range(8):
-        found = _PREFIX.match(text, start)
+        # Separators belong to a prefix only behind one: a line may be a table or a list.
+        found = _PREFIX.match(text, start) or (_SEPARATOR.match(text, start) if start else None)
         if not found or found.end() == start:
             break
         start = found.end()

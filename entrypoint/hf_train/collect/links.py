@@ -129,7 +129,7 @@ class Links:
         found = _TRACKERS.search(text)
         url = found[0] if found else None
         if url is None and ("rackio" in text or "pace" in text or "* " in text):
-            other = _TRACKIO.search(text) if text.lstrip().startswith("*") or "rackio" in text else None
+            other = _TRACKIO.search(text) if payload(text).lstrip().startswith("*") or "rackio" in text else None
             url = other["url"] if other else None
         if url and len(self.trackers) < _MAX:
             self.trackers[url.rstrip(_TRIM)] = None

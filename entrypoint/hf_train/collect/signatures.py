@@ -98,6 +98,8 @@ SIGNATURES = (
         r"|namespace|create_pr)|don't have the rights to create|You don't have the rights|pass .create_pr=1"
         r"|not authorized to (?:push|write|create)|Forbidden: you must use a write token|insufficient permissions",
     ),
+    # Without a token the Hub answers 401 and "Invalid username or password" for a repo that does not exist.
+    _row("not-found", r"RepositoryNotFoundError"),
     _row(
         "auth",
         r"401 (?:Client Error: )?Unauthorized|Client error '401|Invalid (?:user token|username or password|credentials)"

@@ -68,7 +68,8 @@ def numbers_in(text: str) -> set[float]:
     """Every number that a text prints, under any reading of its commas, and its clocks in seconds."""
     found: set[float] = set()
     for token in _NUMBERS.findall(text):
-        for spelled in {token, token.replace(",", "."), token.replace(",", ""), *token.split(",")}:
+        token = token.rstrip(",")
+        for spelled in {token, token.replace(",", "."), token.replace(",", "")}:
             for part in {spelled, spelled.lstrip("+-")}:
                 try:
                     found.add(float(part))

@@ -84,7 +84,7 @@ class _Dicts:
             if values:
                 self._take(values, text)
                 read = True
-        return read
+        return read and "%|" not in text  # a bar that the dict is glued to is read too
 
     def _take(self, values: dict[str, float | None], text: str) -> None:
         ledger = self._ledger

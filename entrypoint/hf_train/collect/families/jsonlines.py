@@ -69,7 +69,7 @@ class _JsonLines:
             return False
         values = flatten(record)
         step = next((values[key] for key in _STEP_KEYS if values.get(key) is not None), None)
-        if not any(value is not None and (is_result(name) or is_grad_norm(name)) for name, value in values.items()):
+        if not any(is_result(name) or is_grad_norm(name) for name in values):
             return False
         if "learning_rate" in values and step is None and len(record) > 20:
             return False  # a printed configuration with, say, "label_smoothing_loss"

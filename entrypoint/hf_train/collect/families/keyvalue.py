@@ -107,5 +107,7 @@ def _wants(bare: str) -> bool:
     return any(may_be_result(word) for word in _CANDIDATE.findall(bare))
 
 
-FAMILY = Family("key-value lines and plain loops", (": ", "=", ":", "|", "\t", "oss ", "cc ", "@ "), _make, wants=_wants)
+FAMILY = Family(
+    "key-value lines and plain loops", (": ", "=", ":", "|", "\t", "oss ", "cc ", "@ "), _make, wants=_wants
+)
 PLANNED = Family("planned epochs", (" epochs",), lambda ledger: _Planned(ledger).read)

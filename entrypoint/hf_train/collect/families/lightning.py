@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from hf_train.collect.cleaning import payload
 from hf_train.collect.families.base import Family, Read
 from hf_train.collect.ledger import POSTFIX, STRUCTURED, Ledger
 from hf_train.collect.values import NUMBER, SPECIAL, to_number
@@ -33,12 +34,12 @@ class _Lightning:
         if _TABLE.search(text):
             self._table = line
             return True
-        if line - self._table <= _REACH and self._table_row(text):
+        if line - self._table <= _REACH and self._table_row(payload(text)):
             return True
         if "•" in text:
             return self._rich(text)
-        if line - self._bar <= _REACH and text.startswith("        "):
-            found = _ALONE.match(text)
+        if line - self._bar <= _REACH:
+            found = _ALONE.match(payload(text))
             if found:
                 return self._metrics({found[1]: to_number(found[2])}, text)
         return False

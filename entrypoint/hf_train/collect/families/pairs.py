@@ -24,6 +24,7 @@ _BARE = re.compile(
 )
 _BARE_HINTS = ("oss ", "oss\t", "cc ", "cc\t", "acy ", "pl ", "ity ", "@1 ", "@5 ", "@1\t", "@5\t", "nll ", "top")
 _PIPED = re.compile(rf"\|\s*([a-z][\w.@]{{0,40}})\s+({NUMBER}|nan|inf)\s*(?=\||$)")
+_CELL = re.compile(rf"^\|?\s*([A-Za-z][\w/]{{0,60}})\s+\|\s+({NUMBER}|nan|inf)\s+\|\s*$")
 _NAME = re.compile(r"([^\W\d][\w/@.%-]{0,80})(?:\s?\([^()]{1,20}\))?$")
 _QUALIFIERS = frozenset(
     (
@@ -61,6 +62,9 @@ def read_pairs(text: str) -> dict[str, float | None]:
             values.setdefault(name, to_number(printed))
     if text.count("|") >= 3:
         for name, printed in _PIPED.findall(text):
+            values.setdefault(name, to_number(printed))
+    if text.rstrip().endswith("|"):
+        for name, printed in _CELL.findall(text):
             values.setdefault(name, to_number(printed))
     if not any(is_result(name) for name in values):
         return {}
