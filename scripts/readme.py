@@ -19,7 +19,7 @@ def table() -> str:
     for group in Group:
         fields = [field for field in FIELDS if field.group is group]
         lines += [f"**{group.value}**", "", "| input | what it is | default |", "|:--|:--|:--|"]
-        lines += [f"| `{f.name}` | {f.help.replace('|', chr(92) + '|')} | {f.default or '–'} |" for f in fields]
+        lines += [f"| `{f.name}` | {f.help.replace('|', chr(92) + '|')} | {f.default or chr(0x2013)} |" for f in fields]
         lines.append("")
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from hf_train import pipeline
@@ -28,7 +29,7 @@ ON_GITHUB = Context(
 )
 
 
-def request(context: Context = ON_GITHUB, environ: dict[str, str] | None = None, **flags: str) -> Request:
+def request(context: Context = ON_GITHUB, environ: Mapping[str, str] | None = None, **flags: str) -> Request:
     """A run of `python train.py` with these inputs."""
     given = {"command": "python train.py", **{name.replace("_", "-"): value for name, value in flags.items()}}
     if "script" in flags:

@@ -20,7 +20,7 @@ def train(world: World, context: Context, accuracy: str, **flags: str) -> int:
     """One run with this accuracy."""
     world.clock.seconds = 0.0
     world.hub.log = [(1.0, f"{{'eval_accuracy': '{accuracy}', 'epoch': '1'}}")]
-    return go(world, request(context, reuse="never", **flags))[1]
+    return go(world, request(context, None, reuse="never", **flags))[1]
 
 
 def test_a_pull_request_is_compared_with_its_base_commit(world: World) -> None:

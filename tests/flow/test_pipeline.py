@@ -145,7 +145,7 @@ def test_on_cancel_keep(world: World) -> None:
 
 
 def test_case_55_a_signal_during_the_post(world: World) -> None:
-    world.hub.submit_errors = [Interrupted(15)]  # type: ignore[list-item]
+    world.hub.submit_errors = [Interrupted(15)]
     world.hub.submit_stores_before_error = True
     report, code = go(world)
     assert code == 143
