@@ -16,7 +16,7 @@ LOCK := UV_NO_CONFIG=1 UV_CUSTOM_COMPILE_COMMAND='make lock' .venv/bin/uv pip co
 TEST := CI=true $(PY) -m pytest
 ENGINE := PYTHONPATH=tests $(PY) -m support.dockerd --
 
-.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e lint format lock bench clean
+.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e lint format docs lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -62,6 +62,8 @@ lint: .venv/.dev-ready ## Run every linter and the house rules
 	.venv/bin/mypy --config-file pyproject.toml -p hf_train
 	MYPYPATH=entrypoint:tests .venv/bin/mypy --config-file pyproject.toml tests
 	.venv/bin/lint-imports
+	$(PY) -I scripts/action.py --check
+	$(PY) -I scripts/readme.py --check
 	.venv/bin/zizmor --pedantic --offline --quiet action.yml .github/workflows
 	.venv/bin/actionlint
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-actions action.yml
@@ -71,6 +73,10 @@ lint: .venv/.dev-ready ## Run every linter and the house rules
 format: .venv/.dev-ready ## Format the code and mend what ruff can mend
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix-only .
+
+docs: .venv/.dev-ready ## Renew what is generated from the table of inputs (action.yml, README)
+	$(PY) -I scripts/action.py
+	$(PY) -I scripts/readme.py
 
 lock: .venv/.dev-ready ## Renew the three locks from pyproject.toml (packages at least 7 days old)
 	$(LOCK) pyproject.toml -o entrypoint/requirements.txt
