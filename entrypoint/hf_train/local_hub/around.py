@@ -68,6 +68,8 @@ class Around:
             await self._inner(scope, receive, _keeping(kept))
         await asyncio.sleep(delay)
         if "drop" in fault or "rst" in fault:
+            if not after:
+                await _read(receive)  # or the client may notice while it writes, in one of several ways
             await transport.close(scope, reset="rst" in fault)
         elif "status" in fault:
             await _fault_answer(fault)(scope, receive, send)
@@ -75,6 +77,12 @@ class Around:
             await _changed(kept, _changes(fault), send)
         else:
             await self._inner(scope, receive, send)
+
+
+async def _read(receive: Receive) -> None:
+    while (message := await receive())["type"] == "http.request":
+        if not message.get("more_body"):
+            return
 
 
 def _fault_answer(fault: Mapping[str, str]) -> Response:

@@ -2,11 +2,11 @@
 
 Run as a script by the process executor, standard library only: `python -I sandbox.py` with a JSON plan on stdin.
 
-With `private` it unshares the mount and PID namespaces (in a user namespace when it is not root), builds a root on a
-tmpfs that holds everything of the host's root bind-mounted plus the volumes, makes it its root and runs the command
-under a small init: the end of the init is the end of everything that the command started, daemons that forked twice
-included.
-Nothing is mounted on the host, and the kernel takes the mounts down with the last process, even after a SIGKILL.
+With `private` it unshares the mount and PID namespaces (in a user namespace when it may not do so at once), builds a
+root on a tmpfs that holds everything of the host's root bind-mounted plus the volumes, makes it its root and runs the
+command under a small init: the end of the init is the end of everything that the command started, daemons that forked
+twice included. Nothing is mounted on the host, and the kernel takes the mounts down with the last process, even after
+a SIGKILL.
 
 Without `private` it is a child subreaper (prctl(2)): orphans come to it, and it kills all its descendants at the end.
 
@@ -73,9 +73,9 @@ def enter(plan: dict[str, Any]) -> None:
     Raises:
         OSError: The kernel or a policy allows none.
     """
-    if os.geteuid() == 0:
+    try:
         unshare(CLONE_NEWNS | CLONE_NEWPID)
-    else:
+    except PermissionError:
         uid, gid = os.geteuid(), os.getegid()
         unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID)
         write("/proc/self/setgroups", "deny")
