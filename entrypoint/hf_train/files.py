@@ -42,6 +42,7 @@ class RunFiles:
         self._state_file = state_file
         self._redact = redact
         self._log: TextIO | None = None
+        self._summary_start: int | None = None
 
     def outputs(self, values: Mapping[str, str]) -> None:
         """Append to `GITHUB_OUTPUT`, each value behind a fresh delimiter that it cannot hold."""
@@ -60,7 +61,10 @@ class RunFiles:
         if self._summary_file is not None:
             encoded = self._redact(markdown).encode("utf-8", "replace")[:MAX_SUMMARY]
             with self._summary_file.open("ab") as stream:
-                stream.write(encoded + b"\n")
+                if self._summary_start is None:
+                    self._summary_start = stream.tell()  # other tools may have written to it in this step
+                stream.truncate(self._summary_start)
+                stream.write(encoded.decode("utf-8", "ignore").encode() + b"\n")
 
     def log(self, lines: Sequence[str]) -> None:
         """Append to `job.log`, redacted, otherwise as the Job printed it."""

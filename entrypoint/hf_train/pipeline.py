@@ -128,11 +128,20 @@ class _Run:
         return self._finish(base, outcome, reader)
 
     def _finish(self, base: Report, outcome: Outcome, reader: LogReader) -> Report:
+        """Collect, compare, report. The Job has ended: a signal from here on may shorten the report, not lose it."""
         self.ports.files.forget()
         ended = replace(base, phase=Phase.ENDED, outcome=outcome, state=outcome.state or base.state)
         reading = reader.close()
-        findings = collect(reading, self.plan, ended.state, outcome, self.ports)
-        return self.reporter.end(self._compared(replace(ended, findings=findings)))
+        try:
+            findings = collect(reading, self.plan, ended.state, outcome, self.ports)
+            ended = self._compared(replace(ended, findings=findings))
+        except Interrupted:
+            words = "The workflow was cancelled while the results were collected; only the log was read."
+            ended = replace(ended, findings=live(reading.progress), problems=(*ended.problems, words))
+        try:
+            return self.reporter.end(ended)
+        except Interrupted:  # only the first signal raises, so this one goes through
+            return self.reporter.end(ended)
 
     def _compared(self, report: Report) -> Report:
         """Beside the baseline, and through the gate; only a completed training has numbers to compare."""

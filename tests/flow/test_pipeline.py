@@ -368,3 +368,31 @@ def test_case_18_a_pull_requests_code_in_a_privileged_event_is_refused(world: Wo
 def test_case_18_the_base_repositorys_own_code_may_run(world: World) -> None:
     own = replace(ON_GITHUB, event="pull_request_target", sha="a" * 40)
     assert go(world, request(own))[1] == 0
+
+
+def test_a_signal_while_results_are_collected_shortens_the_report_and_does_not_lose_it(world: World) -> None:
+    world.hub.log = [(1.0, EVAL)]
+
+    def interrupted(*_args: object) -> None:
+        world.hub.published = lambda *_a: published()  # type: ignore[method-assign]
+        raise Interrupted(2)
+
+    world.hub.published = interrupted  # type: ignore[method-assign,assignment]
+    report, code = go(world, request(model_repo="alice/m", require_model="false"))
+    assert code == 0
+    assert {m.name for m in report.findings.metrics} >= {"eval_accuracy"}
+    assert any("cancelled while the results" in problem for problem in report_json(world)["problems"])
+    assert world.pulls.bodies[-1].count("completed") == 1
+
+
+def test_a_signal_while_the_report_is_written_does_not_lose_it(world: World) -> None:
+    write = world.files.report
+
+    def interrupted(name: str, content: str) -> str:
+        world.files.report = write  # type: ignore[method-assign]
+        raise Interrupted(15)
+
+    world.files.report = interrupted  # type: ignore[method-assign]
+    _, code = go(world)
+    assert code == 0
+    assert "report.json" in world.files.reports
