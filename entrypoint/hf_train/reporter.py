@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 
 from hf_train.errors import UserError
@@ -22,6 +23,7 @@ from hf_train.report import (
 )
 
 LIVE_EVERY_S = 300.0
+MAX_KEY = 200
 
 
 def marker(key: str) -> str:
@@ -29,6 +31,8 @@ def marker(key: str) -> str:
     safe = "".join(sign if sign.isprintable() and sign not in "<>" else " " for sign in key)
     while "--" in safe:
         safe = safe.replace("--", "-")
+    if len(safe) > MAX_KEY:
+        safe = f"{safe[:MAX_KEY]} {hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:16]}"
     return f"<!-- hf-train:{safe} -->"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import settings
 
 from hf_train.errors import BadInput
 from hf_train.inputs import Inputs, Layers, parse
@@ -33,3 +35,8 @@ def problems(layers: Layers) -> tuple[str, ...]:
 def flag_problems(**flags: Raw) -> tuple[str, ...]:
     """What is wrong with these flags."""
     return problems(Layers(flags={**RUN, **{name.replace("_", "-"): value for name, value in flags.items()}}))
+
+
+def examples(count: int) -> settings:
+    """So many examples, and a hundred times as many with `HYPOTHESIS_PROFILE=explore`."""
+    return settings(max_examples=count * (100 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 1))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Sequence
+from decimal import Decimal
 
 from hf_train.report.words import number, one_line
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 MAX_POINTS = 40
+MAX_VALUE = 1e15
+"""Larger numbers are finite and no use on an axis; their differences may not even be finite."""
 PALETTE = '%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#0969da"}}}}%%'
 """Mermaid's own line is too pale to read on a white page."""
 _PREFERRED = ("eval_loss", "val_loss", "loss", "train_loss", "reward")
 
 
 def main_curve(curve: dict[str, tuple[tuple[float, float], ...]]) -> tuple[str, tuple[tuple[float, float], ...]] | None:
-    """The curve that is worth a chart: a loss with at least three finite points."""
-    usable = {name: tuple(p for p in points if math.isfinite(p[1])) for name, points in curve.items()}
+    """The curve that is worth a chart: a loss with at least three points that can be drawn."""
+    usable = {
+        name: tuple(p for p in points if abs(p[0]) <= MAX_VALUE and abs(p[1]) <= MAX_VALUE)  # NaN is not <= anything
+        for name, points in curve.items()
+    }
     usable = {name: points for name, points in usable.items() if len(points) >= 3}
     longest = sorted(usable, key=lambda name: -len(usable[name]))
     for name in ("loss", *_PREFERRED, *longest):
@@ -49,12 +55,16 @@ def sparkline(points: Sequence[tuple[float, float]]) -> str:
 
 
 def mermaid(name: str, points: Sequence[tuple[float, float]]) -> str:
-    """A Mermaid `xychart-beta` of one curve."""
+    """A Mermaid `xychart-beta` of one curve.
+
+    Its grammar knows no exponents (mermaid `xychart.jison`, `NUMBER_WITH_DECIMAL`), and a name may not end its string
+    or hold a directive.
+    """
     thinned = thin(points)
     values = [value for _, value in thinned]
     low, high = min(values), max(values)
     margin = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
-    title = one_line(name, 40).replace('"', "'")
+    title = re.sub(r"[^A-Za-z0-9_./@ -]", "_", one_line(name, 40))
     # Steps are labels here: Mermaid spaces categories evenly and a numeric axis takes only its two ends.
     first, last = thinned[0][0], thinned[-1][0]
     return "\n".join(
@@ -62,12 +72,20 @@ def mermaid(name: str, points: Sequence[tuple[float, float]]) -> str:
             "```mermaid",
             PALETTE,
             "xychart-beta",
-            f'    x-axis "step" {first:g} --> {max(last, first + 1):g}',
-            f'    y-axis "{title}" {low - margin:.6g} --> {high + margin:.6g}',
-            f"    line [{', '.join(f'{value:.6g}' for value in values)}]",
+            f'    x-axis "step" {_plain(first)} --> {_plain(max(last, first + 1))}',
+            f'    y-axis "{title}" {_plain(low - margin)} --> {_plain(high + margin)}',
+            f"    line [{', '.join(map(_plain, values))}]",
             "```",
         ]
     )
+
+
+def _plain(value: float) -> str:
+    """Six significant digits, without an exponent, at most 15 after the point."""
+    text = f"{value:.6g}"
+    if "e" in text:
+        text = f"{Decimal(text):.15f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def caption(name: str, points: Sequence[tuple[float, float]]) -> str:

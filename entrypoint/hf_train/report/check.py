@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hf_train.report.comment import body
+from hf_train.report.comment import fitting
 from hf_train.report.model import Phase, Report
 from hf_train.report.verdict import verdict_of
 
@@ -21,4 +21,4 @@ def check_conclusion(report: Report) -> str | None:
 
 def check_summary(report: Report) -> tuple[str, str]:
     """Title and Markdown of the check."""
-    return verdict_of(report).headline, "\n".join(body(report, 20))
+    return verdict_of(report).headline, fitting(report, [], 20)

@@ -6,18 +6,21 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from html import escape
 
 from hf_train import __version__
 from hf_train.report.chart import caption, main_curve, mermaid, sparkline
 from hf_train.report.compare import delta, gate_lines
 from hf_train.report.model import Phase, Report
 from hf_train.report.verdict import verdict_of
-from hf_train.report.words import DASH, block, code, duration, link, money, number, one_line
+from hf_train.report.words import DASH, anchor, block, cell, code, duration, link, money, number, one_line
 from hf_train.values import Metric, ModelLink
 
 MAX_UNITS = 60_000
 """GitHub refuses a comment of more than 65,536 characters; counted here in UTF-16 units, with room to spare."""
 MAX_ROWS = 50
+MAX_PROBLEMS = 20
+MAX_OTHERS = 5
 _QUIET = (
     "runtime",
     "per_second",
@@ -38,14 +41,19 @@ def comment(report: Report, marker: str) -> str:
         report: The run.
         marker: The hidden first line that makes it sticky.
     """
-    for rows in (MAX_ROWS, 20, 5):
-        text = "\n".join([marker, result_mark(report), *body(report, rows)]) + "\n"
-        if len(text.encode("utf-16-le")) // 2 <= MAX_UNITS:
+    return fitting(report, [marker, result_mark(report)], MAX_ROWS) + "\n"
+
+
+def fitting(report: Report, before: Sequence[str], rows: int) -> str:
+    """The body at its fullest that GitHub takes: first the details go, then rows, then all but the head."""
+    for most, details in ((rows, True), (rows, False), (20, False), (5, False)):
+        text = "\n".join([*before, *body(report, most, details=details)])
+        if len(text.encode("utf-16-le", "surrogatepass")) // 2 < MAX_UNITS:
             return text
-    return "\n".join([marker, result_mark(report), _headline(report)]) + "\n"
+    return "\n".join([*before, _headline(report), "", _where(report), "", _footer(report)])
 
 
-def body(report: Report, rows: int = MAX_ROWS) -> list[str]:
+def body(report: Report, rows: int = MAX_ROWS, *, details: bool = True) -> list[str]:
     """The comment without its marks."""
     parts = [
         [_headline(report)],
@@ -57,7 +65,7 @@ def body(report: Report, rows: int = MAX_ROWS) -> list[str]:
         _cause(report),
         _curve(report),
         _problems(report),
-        _details(report),
+        _details(report) if details else [],
         [_footer(report)],
     ]
     lines: list[str] = []
@@ -91,7 +99,7 @@ def _where(report: Report) -> str:
     if report.ref:
         words.append(f"Job {link(report.ref.id, report.ref.url)}")
     if report.context.run_url:
-        words.append(f"[workflow run]({report.context.run_url})")
+        words.append(anchor("workflow run", report.context.run_url))
     return " · ".join(words)
 
 
@@ -100,8 +108,9 @@ def _status(report: Report) -> list[str]:
     if report.skipped:
         return [one_line(report.skipped)]
     if report.refused:
-        lines = [*report.refused.message.splitlines(), report.refused.hint]
-        return [f"- {code(line)}" for line in lines if line]
+        lines = report.refused.message.splitlines()
+        more = f"and {len(lines) - MAX_PROBLEMS} more" if len(lines) > MAX_PROBLEMS else ""
+        return [f"- {code(line)}" for line in (*lines[:MAX_PROBLEMS], more, report.refused.hint) if line.strip()]
     if report.reused:
         return [f"♻️ {one_line(report.reused)}"]
     if report.phase is Phase.ENDED or report.plan is None:
@@ -147,14 +156,14 @@ def _metrics(report: Report, rows: int) -> list[str]:
         return ["No metrics were found."] if ran else []
     title = "So far" if report.phase is Phase.RUNNING else "This run"
     if report.base_name:
-        lines = [f"| Metric | {title} | {code(report.base_name, 60)} | Δ | Source |", "|:--|--:|--:|--:|:--|"]
+        lines = [f"| Metric | {title} | {cell(report.base_name, 60)} | Δ | Source |", "|:--|--:|--:|--:|:--|"]
     else:
         lines = [f"| Metric | {title} | Source |", "|:--|--:|:--|"]
     lines += [
-        f"| {code(m.name, 64)} | {number(m.value)}{_beside(report, m)} | {code(m.source, 64)} |" for m in metrics[:rows]
+        f"| {cell(m.name, 64)} | {number(m.value)}{_beside(report, m)} | {cell(m.source, 64)} |" for m in metrics[:rows]
     ]
     gap = " |  | " if report.base_name else ""
-    lines += [f"| {code(name, 64)} | {DASH}{gap} | not found |" for name in missing[:rows]]
+    lines += [f"| {cell(name, 64)} | {DASH}{gap} | not found |" for name in missing[:rows]]
     if len(metrics) > rows:
         lines.append(f"\n+{len(metrics) - rows} more in the summary of the workflow run.")
     return lines
@@ -175,8 +184,8 @@ def _results(report: Report) -> list[str]:
     if report.findings.model:
         lines.append(f"**Model** {_model(report, report.findings.model)}")
     elif report.findings.model_note:
-        lines.append(f"**Model** {one_line(report.findings.model_note)}")
-    lines += [f"**Also** {_model(report, other)}" for other in report.findings.others]
+        lines.append(f"**Model** {code(report.findings.model_note)}")  # names repos that the log named
+    lines += [f"**Also** {_model(report, other)}" for other in report.findings.others[:MAX_OTHERS]]
     words = []
     if report.plan:
         words.append(f"**Ran** on {code(report.plan.job.flavor)} for {duration(report.duration_s)}")
@@ -192,10 +201,10 @@ def _results(report: Report) -> list[str]:
 
 
 def _model(report: Report, model: ModelLink) -> str:
-    """A link pinned to the commit. A private repo is not described on a public pull request."""
-    text = f"{link(f'{model.repo}@{model.revision[:7]}', model.url)}"
+    """A link pinned to the commit. A public pull request does not name a private repo; the step's outputs do."""
     if model.private and report.context.private is False:
-        return f"{text} (private)"
+        return f"in a private repo, at {code(model.revision[:7])}"
+    text = f"{link(f'{model.repo}@{model.revision[:7]}', model.url)}"
     words = [f"{code(model.title, 80)}" if model.title else ""]
     if model.has_weights is False:
         words.append("no weights at that commit")
@@ -231,7 +240,8 @@ def _curve(report: Report) -> list[str]:
         return [f"{code(caption(name, points))} {sparkline(points)}"]
     return [
         "<details>",
-        f"<summary>Curve: {code(caption(name, points))} {sparkline(points)}</summary>".replace("`", ""),
+        # Markdown is not read on this line, so a code span would not hold the name in: HTML has to.
+        f"<summary>Curve: <code>{escape(caption(name, points))}</code> {sparkline(points)}</summary>",
         "",
         mermaid(name, points),
         "",
@@ -253,8 +263,8 @@ def _details(report: Report) -> list[str]:
     lines = ["<details>", "<summary>How this was run</summary>", ""]
     lines += ["The same Job by hand:", "", block(plan.equal_line, "sh"), ""]
     rows = [
-        ("Image", code(plan.job.image)),
-        ("Flavor", code(_flavor_words(report))),
+        ("Image", cell(plan.job.image)),
+        ("Flavor", cell(_flavor_words(report))),
         ("Limit", f"{duration(plan.job.timeout_s)}, {plan.job.attempts or 1} attempt(s)"),
         ("Worst case", money(plan.budget.worst_case_usd)),
     ]
@@ -262,10 +272,10 @@ def _details(report: Report) -> list[str]:
         snapshot = report.snapshot
         dirty = f", {snapshot.dirty} changed file(s)" if snapshot.dirty else ""
         size = f"{snapshot.files} files, {snapshot.size / 1e6:.1f} MB{dirty}"
-        rows.append(("Code", f"{code(snapshot.digest[:16])} ({size})"))
-    rows.append(("Key", code(plan.key)))
+        rows.append(("Code", f"{cell(snapshot.digest[:16])} ({size})"))
+    rows.append(("Key", cell(plan.key)))
     lines += ["| | |", "|:--|:--|", *(f"| {name} | {value} |" for name, value in rows), ""]
-    lines += [f"- {code(note)}" for note in plan.notes]
+    lines += [f"- {code(note)}" for note in plan.notes[:MAX_PROBLEMS]]
     return [*lines, "", "</details>"]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hf_train.gate import Judged
-from hf_train.report.words import DASH, code, number, one_line
+from hf_train.report.words import DASH, code, number
 
 _LOWER = frozenset(
     {"loss", "error", "err", "perplexity", "ppl", "wer", "cer", "ter", "mae", "mse", "rmse", "nll", "fid"}
@@ -50,7 +50,7 @@ def gate_lines(judged: Sequence[Judged]) -> list[str]:
 
 def _evidence(one: Judged) -> str:
     if one.judgement == "unknown":
-        return f"not known: {one_line(one.why, 120).replace('`', '')}"
+        return f"not known: {code(one.why, 120)}"
     if one.value is None or one.bound is None:
         return ""
     return f"({number(one.value)} against {number(one.bound)})"

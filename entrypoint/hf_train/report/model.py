@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -81,6 +82,6 @@ class Report:
     def cost_usd(self) -> float | None:
         """What it cost so far: the Hub bills started minutes of running. None when price or time is not known."""
         flavor = self.plan.budget.flavor if self.plan else None
-        if flavor is None or self.duration_s is None:
+        if flavor is None or self.duration_s is None or not math.isfinite(self.duration_s):
             return None
         return flavor.cost_usd(self.duration_s)

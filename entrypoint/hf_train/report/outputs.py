@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from hf_train.report.verdict import verdict_of
 from hf_train.values import Stage
 
 SCHEMA = "hf-train/report/1"
+MAX_METRICS = 60_000
+"""Characters of the `metrics` output; `report.json` has all of them."""
+_LINE_ENDS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
 
 
 def values(report: Report) -> dict[str, Any]:
@@ -32,11 +36,11 @@ def values(report: Report) -> dict[str, Any]:
         "model-repo": model.repo if model else "",
         "model-revision": model.revision if model else "",
         "model-url": model.url if model else "",
-        "metrics": {m.name: m.value if math.isfinite(m.value) else None for m in report.findings.metrics},
+        "metrics": _finite({m.name: m.value for m in report.findings.metrics}),
         "deltas": deltas(report),
         "gate": overall(report.judged),
-        "cost-usd": None if cost is None else round(cost, 6),
-        "duration-s": None if seconds is None else round(seconds, 3),
+        "cost-usd": _rounded(cost, 6),
+        "duration-s": _rounded(seconds, 3),
         "image": report.plan.job.image if report.plan else "",
         "snapshot": report.snapshot.digest if report.snapshot else "",
         "comment-url": report.comment_url,
@@ -48,12 +52,17 @@ def values(report: Report) -> dict[str, Any]:
 def deltas(report: Report) -> dict[str, float]:
     """This run minus the baseline, where both are known."""
     known = {m.name: m.value for m in report.findings.metrics if math.isfinite(m.value)}
-    return {name: known[name] - base for name, base in report.base.items() if name in known}
+    differences = {name: known[name] - base for name, base in report.base.items() if name in known}
+    return {name: value for name, value in differences.items() if math.isfinite(value)}
 
 
 def outputs(report: Report) -> Mapping[str, str]:
-    """The outputs as strings; an unknown number is empty."""
-    return {name: _text(value) for name, value in values(report).items()}
+    """The outputs as strings of one line; an unknown number is empty."""
+    whole = values(report)
+    if report.plan and report.plan.expect.metrics:  # the named ones first: they are kept when there are too many
+        named = [name for name in report.plan.expect.metrics if name in whole["metrics"]]
+        whole["metrics"] = {name: whole["metrics"][name] for name in (*named, *whole["metrics"])}
+    return {name: _text(value) for name, value in whole.items()}
 
 
 def as_json(report: Report) -> str:
@@ -72,24 +81,26 @@ def as_json(report: Report) -> str:
         "hint": findings.hint,
         "model-note": findings.model_note,
         "sources": {m.name: m.source for m in findings.metrics},
-        "baseline": {"name": report.base_name, "metrics": dict(report.base)} if report.base_name else None,
+        "baseline": {"name": report.base_name, "metrics": _finite(report.base)} if report.base_name else None,
         "conditions": [
             {
                 "condition": one.condition.text,
                 "judgement": one.judgement,
-                "value": one.value if one.value is not None and math.isfinite(one.value) else None,
-                "bound": one.bound,
+                "value": _rounded(one.value),
+                "bound": _rounded(one.bound),
                 "why": one.why,
             }
             for one in report.judged
         ],
         "non-finite": {m.name: str(m.value) for m in findings.metrics if not math.isfinite(m.value)},
         "also-published": [{"repo": o.repo, "kind": o.kind, "revision": o.revision} for o in findings.others],
-        "curve": {name: [list(p) for p in points if math.isfinite(p[1])] for name, points in findings.curve.items()},
+        "curve": {
+            name: [list(p) for p in points if all(map(math.isfinite, p))] for name, points in findings.curve.items()
+        },
         "trackers": list(findings.tracker_urls),
         "problems": [*report.problems, *findings.problems, *(report.outcome.log_problems if report.outcome else ())],
         "log-lines": report.outcome.log_lines if report.outcome else 0,
-        "queued-s": report.state.queued_s if report.state else None,
+        "queued-s": _rounded(report.state.queued_s if report.state else None, 3),
         "reused": report.reused,
         "skipped": report.skipped,
         "repository": report.context.repository,
@@ -110,5 +121,28 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, dict):
-        return json.dumps(value, allow_nan=False)
-    return str(value)
+        return _bounded(value)
+    return _LINE_ENDS.sub(" ", str(value))
+
+
+def _bounded(values: Mapping[str, object]) -> str:
+    """A JSON object of bearable size: cut between two members, never inside one."""
+    members: list[str] = []
+    size = 2
+    for name, value in values.items():
+        member = f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
+        size += len(member) + 2
+        if size > MAX_METRICS:
+            break
+        members.append(member)
+    return "{" + ", ".join(members) + "}"
+
+
+def _rounded(value: float | None, digits: int | None = None) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return value if digits is None else round(value, digits)
+
+
+def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}

@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 import re
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+# Besides control characters: what is not seen, turns the reading direction, or carries hidden text (tags, selectors).
+_UNSEEN = (
+    r"\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\U000e0000-\U000e007f\U000e0100-\U000e01ef"
+)
+_CONTROL = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
+_CONTROL_IN_BLOCK = re.compile(rf"[\x00-\x08\x0b-\x1f{_UNSEEN}]")
 _URL = re.compile(r"https?://[A-Za-z0-9.\[\]:_~-]+(?:/[A-Za-z0-9._~:/?#@!$&'*+,;=%-]*)?")
 
 
@@ -15,7 +21,7 @@ DASH = "\u2013"
 
 def duration(seconds: float | None) -> str:
     """`41 s`, `12 min 4 s`, `3 h 07 min`; a dash when it is not known."""
-    if seconds is None:
+    if seconds is None or not math.isfinite(seconds):
         return DASH
     whole = round(seconds)
     if whole < 60:
@@ -27,7 +33,7 @@ def duration(seconds: float | None) -> str:
 
 def money(amount: float | None) -> str:
     """US dollars; cents below a cent are shown with four digits; a dash when it is not known."""
-    if amount is None:
+    if amount is None or not math.isfinite(amount):
         return DASH
     return f"${amount:.4f}" if 0 < amount < 0.1 else f"${amount:,.2f}"
 
@@ -52,9 +58,9 @@ def one_line(text: str, limit: int = 300) -> str:
 
 
 def code(text: str, limit: int = 300) -> str:
-    """A foreign text as a code span: inert for mentions, links, HTML and tables.
+    """A foreign text as a code span: inert for mentions, links and HTML.
 
-    The fence is longer than any run of backticks inside (CommonMark 0.31, 6.1); `|` is escaped for tables (GFM 4.10).
+    The fence is longer than any run of backticks inside (CommonMark 0.31, 6.1).
     """
     flat = one_line(text, limit)
     if not flat:
@@ -62,17 +68,28 @@ def code(text: str, limit: int = 300) -> str:
     longest = max((len(run) for run in re.findall(r"`+", flat)), default=0)
     fence = "`" * (longest + 1)
     padding = " " if flat.startswith("`") or flat.endswith("`") or longest else ""
-    return f"{fence}{padding}{flat}{padding}{fence}".replace("|", "\\|")
+    return f"{fence}{padding}{flat}{padding}{fence}"
+
+
+def cell(text: str, limit: int = 300) -> str:
+    """A foreign text as a code span in a table, where `|` is escaped even in code (GFM 4.10)."""
+    return code(text, limit).replace("|", "\\|")
 
 
 def block(text: str, language: str = "") -> str:
-    """A foreign text as a fenced block that it cannot close."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    """A foreign text as a fenced block that it cannot close; blanks and tabs stay, so that a command can be copied."""
+    body = _CONTROL_IN_BLOCK.sub(" ", text.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8"))
+    longest = max((len(run) for run in re.findall(r"`{3,}", body)), default=2)
     fence = "`" * (longest + 1)
-    body = "\n".join(one_line(line, 2000) for line in text.splitlines())
     return f"{fence}{language}\n{body}\n{fence}"
 
 
 def link(text: str, url: str) -> str:
     """A link whose text is a code span; only the text when the address is not a plain http(s) one."""
-    return f"[{code(text)}]({url})" if _URL.fullmatch(url) and "(" not in url and ")" not in url else code(text)
+    return anchor(code(text), url)
+
+
+def anchor(markdown: str, url: str) -> str:
+    """A link whose text is Markdown of ours; only the text when the address is not a plain http(s) one."""
+    plain = _URL.fullmatch(url) and "(" not in url and ")" not in url
+    return f"[{markdown}]({url})" if plain else markdown

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_train.errors import BadInput, ExitCode
 from hf_train.inputs import FIELDS, Inputs, Layers, parse
 from hf_train.inputs.fields import BY_NAME
 from hf_train.values import LocalVolume, Secret, Volume
-from unit.words import flag_problems, from_file, from_flags, problems
+from unit.words import examples, flag_problems, from_file, from_flags, problems
 
 
 def test_what_holds_when_only_a_command_is_given() -> None:
@@ -302,7 +302,7 @@ _YAML = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@examples(300)
 @given(
     name=st.sampled_from([field.name for field in FIELDS]),
     text=_TEXT | st.lists(_TEXT, max_size=3).map(tuple),
