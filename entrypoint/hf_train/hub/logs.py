@@ -3,7 +3,8 @@ r"""The Job's log as server-sent events, read in the background, best effort.
 Our own reader, because the library's splits like `str.splitlines()` (a U+2028 inside a JSON string kills it), skips
 by index on reconnect, and raises on the first HTTP status (huggingface_hub 2.4.0 `hf_api.py`, `_stream_sse_events`).
 Here: split on `\n` only; a malformed event is counted and skipped; a replay is de-duplicated by timestamp and content
-in constant memory; a socket without a byte for 90 s (keep-alives come every 30 s) is taken for dead.
+in constant memory; a socket without a byte for 90 s (keep-alives come every 30 s) is taken for dead; a stream that is
+closed in good order is asked for its last event, for a proxy closes one in good order as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ import httpx2
 
 SILENCE_S = 90.0
 CONNECT_S = 10.0
+LAST_EVENT_S = 3.0
+MAX_DOUBTS = 3
+"""How often an answer without any event is taken for a cut one, before it is taken for an empty log."""
 BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 MAX_EVENT_BYTES = 1 << 20
 BATCH = 500
@@ -109,6 +113,11 @@ class ReplayFilter:
         return True
 
 
+    def has(self, stamp: str, text: str) -> bool:
+        """Whether this event was let through, being the newest one of the log."""
+        return stamp < self._last or (stamp == self._last and self._at_last[hash(text)] > 0)
+
+
 class StreamFeed:
     """A `ports.LogFeed` over HTTP.
 
@@ -124,6 +133,7 @@ class StreamFeed:
         self._filter = ReplayFilter()
         self._parser = EventParser()
         self._malformed = 0
+        self._doubts = 0
         self._failures: Counter[str] = Counter()
         self._ended = threading.Event()
         self._wake = threading.Event()
@@ -183,9 +193,27 @@ class StreamFeed:
             except (httpx2.HTTPError, OSError) as error:
                 self._failures[type(error).__name__] += 1
             else:
-                self._ended.set()
+                if self._has_last_event():
+                    self._ended.set()
             failures = 0 if received else failures + 1
             self._wait(BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
+
+    def _has_last_event(self) -> bool:
+        """Whether the newest event of the log has been seen: then the stream ended, else it was cut."""
+        parser = EventParser()
+        timeout = httpx2.Timeout(LAST_EVENT_S, connect=CONNECT_S)
+        seen_any = False
+        try:
+            with httpx2.stream("GET", f"{self._url}?tail=1", headers=self._headers, timeout=timeout) as answer:
+                for chunk in answer.iter_raw() if answer.is_success else ():
+                    for stamp, text in parser.feed(chunk):
+                        seen_any = True
+                        if not text.startswith(STARTED):
+                            return self._filter.has(stamp, text)
+        except (httpx2.HTTPError, OSError):
+            pass  # a live Job's stream stays open, a dying Hub's breaks: what came before that counts
+        self._doubts = 0 if seen_any else self._doubts + 1
+        return not 0 < self._doubts < MAX_DOUBTS
 
     def _wait(self, backoff_s: float) -> None:
         """Until it is worth connecting again: after an end in good order, when told to; after a failure, in a while."""
