@@ -29,13 +29,15 @@ MEGABYTES = 80.0
 
 
 def noise(rng: random.Random, n: int) -> str:
+    full = f"{rng.randrange(9999)} documents, {rng.randrange(10**6)} tokens, {rng.random():.2f} full"
+    queue = "images of 512 x 512, prompts shortened to 77 words, cache warm, queue"
     kinds = (
-        f"[INFO|modeling_utils.py:{n % 4000}] 2026-12-02 03:33:53,{n % 1000:03d} >> Model weights saved in out/checkpoint-{n}",
-        f"2026-12-02 03:51:00,{n % 1000:03d} - INFO - acme.data - shard {n}: {rng.randrange(9999)} documents, "
-        f"{rng.randrange(10**6)} tokens, {rng.random():.2f} full",
+        f"[INFO|modeling_utils.py:{n % 4000}] 2026-12-02 03:33:53,089 >> Model weights saved in out/checkpoint-{n}",
+        f"2026-12-02 03:51:00,{n % 1000:03d} - INFO - acme.data - shard {n}: {full}",
         f'  File "/opt/venv/lib/python3.12/site-packages/acme/module_{n % 97}.py", line {n % 999}, in forward',
-        f"Batch {n} fetched from worker {n % 8}: images of 512 x 512, prompts shortened to 77 words, cache warm, queue {n % 64}",
-        "The following columns in the Evaluation set don't have a corresponding argument and have been ignored: sentence.",
+        f"Batch {n} fetched from worker {n % 8}: {queue} {n % 64}",
+        "The following columns in the Evaluation set don't have a corresponding argument and are ignored: text.",
+        f"{rng.getrandbits(160):040x} {rng.getrandbits(64):016x} /data/{rng.getrandbits(80):020x}.parquet fetched",
     )
     return kinds[n % len(kinds)] + "\n"
 
@@ -49,7 +51,10 @@ def step(rng: random.Random, n: int) -> str:
 
 def bar(rng: random.Random, n: int) -> str:
     done = n % 1000000
-    return f"\r {done // 10000:2d}%|████      | {done}/1000000 [00:10<00:20, {rng.random() * 9:.2f}it/s, loss={rng.random():.3g}]"
+    return (
+        f"\r {done // 10000:2d}%|████      | {done}/1000000 [00:10<00:20, {rng.random() * 9:.2f}it/s, "
+        f"loss={rng.random():.3g}]"
+    )
 
 
 def pairs(rng: random.Random, n: int) -> str:
@@ -60,7 +65,10 @@ def pairs(rng: random.Random, n: int) -> str:
 
 
 def error(rng: random.Random, n: int) -> str:
-    return f"worker {n % 16}: ConnectionError: HTTPSConnectionPool, retrying in {rng.random():.2f} s (attempt {n % 5}), no failure yet\n"
+    return (
+        f"worker {n % 16}: ConnectionError: HTTPSConnectionPool, retrying in {rng.random():.2f} s "
+        f"(attempt {n % 5}), no failure yet\n"
+    )
 
 
 def lines(kind: str, count: int) -> Iterator[str]:
@@ -110,7 +118,8 @@ def main() -> int:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     longest = max((len(points) for points in reading.curve.values()), default=0)
     print(
-        f"{options.kind}: {options.lines:,} lines, {size:.0f} MB: {taken:.2f} s, of that {used:.2f} s CPU ({options.lines / taken:,.0f} lines/s, "
+        f"{options.kind}: {options.lines:,} lines, {size:.0f} MB: {taken:.2f} s, of that {used:.2f} s "
+        f"CPU ({options.lines / taken:,.0f} lines/s, "
         f"{size / taken:.0f} MB/s), peak {peak:.0f} MB, {taken / counted:.0f} x wc -l, longest curve {longest} points"
     )
     return 0 if taken <= SECONDS and peak <= MEGABYTES and longest <= 500 else 1

@@ -13,7 +13,7 @@ import yaml
 
 from hf_train.collect.links import REPO
 from hf_train.collect.reading import LogReading
-from hf_train.collect.values import word_set
+from hf_train.collect.values import nesting, word_set
 
 _ID_FLAGS = word_set(
     """
@@ -58,36 +58,39 @@ def model_candidates(
         Without repetition.
     """
     found: dict[tuple[str, str], Candidate] = {}
-
-    def add(name: str, why: str, repo_type: str = "model") -> None:
+    options = tuple(_options(tuple(_words(command))))
+    settings = _settings(config_text)
+    named = (
+        *((value, f"argument --{flag}") for flag, value in options if flag in _ID_FLAGS and value),
+        *((value, f"{key} in the configuration") for key, value in settings if key in _ID_KEYS),
+        *((repo_id, "configuration printed in the log") for repo_id in reading.configured_repos),
+        *_output_names(options, settings),
+    )
+    for name, why in named:
         repo_id = _full(name, owner)
         if repo_id is not None:
-            found.setdefault((repo_type, repo_id), Candidate(repo_type, repo_id, why))
-
-    words = tuple(_words(command))
-    options = tuple(_options(words))
-    settings = _settings(config_text)
-    for flag, value in options:
-        if flag in _ID_FLAGS and value:
-            add(value, f"argument --{flag}")
-    for key, value in settings:
-        if key in _ID_KEYS:
-            add(value, f"{key} in the configuration")
-    for repo_id in reading.configured_repos:
-        add(repo_id, "configuration printed in the log")
-    pushes = any(flag == "push-to-hub" and (value or "true").lower() not in _FALSE for flag, value in options)
-    pushes = pushes or any(key == "push_to_hub" and value.lower() not in _FALSE for key, value in settings)
-    if pushes:
-        for flag, value in options:
-            if flag == "output-dir" and value:
-                add(_last(value), "name of --output_dir (push_to_hub without an id)")
-        for key, value in settings:
-            if key == "output_dir":
-                add(_last(value), "name of output_dir in the configuration")
+            found.setdefault(("model", repo_id), Candidate("model", repo_id, why))
     for push in sorted(reading.pushes, key=lambda push: -push.strength):
         if push.strength > 1:
-            add(push.repo_id, f"log: {push.why}", push.repo_type)
+            key = (push.repo_type, push.repo_id)
+            found.setdefault(key, Candidate(push.repo_type, push.repo_id, f"log: {push.why}"))
     return tuple(found.values())
+
+
+def _output_names(
+    options: Sequence[tuple[str, str | None]], settings: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """The names that `push_to_hub` without an id falls back to: the last part of the output directory."""
+    asked = [value or "true" for flag, value in options if flag == "push-to-hub"]
+    asked += [value for key, value in settings if key == "push_to_hub"]
+    if all(value.lower() in _FALSE for value in asked):
+        return
+    for flag, value in options:
+        if flag == "output-dir" and value:
+            yield _last(value), "name of --output_dir (push_to_hub without an id)"
+    for key, value in settings:
+        if key == "output_dir":
+            yield _last(value), "name of output_dir in the configuration"
 
 
 def _words(command: Sequence[str]) -> Iterator[str]:
@@ -114,7 +117,7 @@ def _options(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
 
 def _settings(config_text: str | None) -> list[tuple[str, str]]:
     """The scalars of a YAML file, at any depth up to 6, as ``(key, text)``."""
-    if not config_text or len(config_text) > 256 * 1024:
+    if not config_text or len(config_text) > 256 * 1024 or nesting(config_text) > 64:
         return []
     try:
         config = yaml.safe_load(config_text)

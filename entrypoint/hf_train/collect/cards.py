@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from hf_train.collect.values import to_number
+from hf_train.collect.values import nesting, to_number
 
 MAX_CARD = 4 * 1024 * 1024
 MAX_FRONT_MATTER = 256 * 1024
@@ -85,6 +85,9 @@ def _front_matter(text: str, problems: list[str]) -> Mapping[str, Any]:
         return {}
     if len(found[1]) > MAX_FRONT_MATTER:
         problems.append("front matter larger than 256 KB")
+        return {}
+    if nesting(found[1]) > 64:
+        problems.append("front matter is no YAML: nested too deeply")
         return {}
     try:
         front = yaml.safe_load(found[1])

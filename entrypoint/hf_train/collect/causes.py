@@ -18,10 +18,12 @@ from hf_train.collect.ledger import Ledger
 from hf_train.collect.signatures import HINTS, SIGNATURES
 
 NEEDLES = (
-    "rror", "ERROR", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space", "of memory", "ed memory", "ate memory", "ough memory", "return code", "what()",
-    "ailed", "imeout", "IME LIMIT", "enied", "ot found", "No module", "CUDA", "GPU", "× ", "egmentation", "bort",
+    "rror", "ERROR", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space",
+    "of memory", "ed memory", "ate memory", "ough memory", "return code", "what()",
+    "ailed", "imeout", "IME LIMIT", "enied", "ot found", "No module", "CUDA", "GPU", "\u00d7 ", "egmentation", "bort",
     "erminated", "nvalid", " nan", " is inf", "orbidden", "gated", "Read-only", "template", "required", "unrecognized",
-    "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of", "ush_to_hub", "reate_commit", "pload",
+    "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of",
+    "ush_to_hub", "reate_commit", "pload",
 )  # fmt: skip
 """A segment with none of these is never looked at."""
 

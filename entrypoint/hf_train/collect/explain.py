@@ -15,7 +15,7 @@ _HEADLINES = {
     "running": "The log shows no end: the training was still running, or the log stops early.",
 }
 WARNINGS = {
-    "empty-log": "The log is empty: there is nothing to read.",
+    "empty-log": "The log is empty: there is nothing to read in it.",
     "binary-log": "This is not a text log (binary content): nothing was read from it.",
     "utf-16": "The log is UTF-16 and was read as such.",
     "line-too-long": "A line was longer than 32,768 characters; the rest of it was not read.",

@@ -16,7 +16,7 @@ from typing import Any
 from hf_train.collect.cards import ModelCard, read_model_card
 from hf_train.collect.curve import Curves
 from hf_train.collect.tensorboard import EventFile, read_tensorboard_events
-from hf_train.collect.values import to_number
+from hf_train.collect.values import json_float, nesting, to_number
 
 MAX_METRICS_FILE = 256 * 1024
 """Bytes of a `metrics-file`."""
@@ -28,7 +28,6 @@ NAME = re.compile(r"[A-Za-z0-9_./@ ()-]{1,64}")
 """Names that a `metrics-file` may use."""
 
 _EMPTY: Mapping[str, float | None] = MappingProxyType({})
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 @dataclass(frozen=True)
@@ -163,26 +162,15 @@ def _object(text: str, limit: int) -> tuple[dict[str, Any] | None, str]:
         return None, f"larger than {limit // 1024} KB"
     if not text.strip("\ufeff \t\r\n"):
         return None, "empty"
-    if _depth(text) > 64:
+    if nesting(text) > 64:
         return None, "nested too deeply"
     try:
-        record = json.loads(text.lstrip("\ufeff"), parse_float=to_number)
+        record = json.loads(text.lstrip("\ufeff"), parse_float=json_float)
     except (ValueError, RecursionError) as error:
         return None, f"not JSON: {str(error)[:120]}"
     if not isinstance(record, dict):
         return None, "not a JSON object"
     return record, ""
-
-
-def _depth(text: str) -> int:
-    """Deepest nesting, by counting brackets outside of strings: before a parser may recurse."""
-    deepest = depth = 0
-    for bracket in re.findall(r"[\[\]{}]", _STRINGS.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
-        if deepest > 64:
-            break
-    return deepest
 
 
 def _collect(record: Mapping[str, Any], prefix: str, values: dict[str, float | None], problems: list[str]) -> None:

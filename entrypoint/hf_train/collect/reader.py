@@ -23,10 +23,9 @@ from hf_train.collect.links import Links
 from hf_train.collect.reading import LogReading, Progress, Status
 from hf_train.collect.signatures import HINTS
 
-
 _SHAPE = 400  # longer lines are routed anew each time
 _ROUTES = 8192
-_NO_DIGITS = {digit: None for digit in range(ord("0"), ord("9") + 1)}
+_NO_DIGITS = dict.fromkeys(range(ord("0"), ord("9") + 1))
 
 
 class _Route(NamedTuple):
@@ -177,7 +176,7 @@ class LogReader:
 
     def _warn(self) -> None:
         segments, ledger = self._segments, self._ledger
-        if not segments.characters:
+        if not ledger.line:
             ledger.warn("empty-log")
         if looks_binary(segments.characters, segments.unreadable):
             ledger.warn("binary-log")

@@ -75,16 +75,19 @@ SIGNATURES = (
         r"|[Yy]our setup doesn't support bf16/gpu|cannot find any torch accelerator"
         r"|Cannot access accelerator device when none is available|no kernel image is available"
         r"|Attempting to deserialize object on a CUDA device|CUDA driver version is insufficient"
-        r"|bf16 requires CUDA|needs? a (?:CUDA )?GPU|no NVIDIA GPU|CUDA initialization: (?:CUDA unknown|Unexpected) error"
+        r"|bf16 requires CUDA|needs? a (?:CUDA )?GPU|no NVIDIA GPU"
+        r"|CUDA initialization: (?:CUDA unknown|Unexpected) error"
         r"|device is required to be a CUDA device|libcuda\.so\.1: cannot open shared object",
     ),
     _row("no-gpu", r"CUDA is not available[.…!]? ?(?:This|Please|A GPU|Use|Run|$)", fatal=True),
     _row("dependency-install", r"Could not find nvcc and default cuda_home|CUDA_HOME environment variable is not set"),
     _row(
         "dependency-install",
-        r"× No solution found when resolving|× Failed to (?:build|download|resolve)|error: Failed to (?:fetch|prepare)"
+        r"\u00d7 No solution found when resolving|\u00d7 Failed to (?:build|download|resolve)"
+        r"|error: Failed to (?:fetch|prepare)"
         r"|ERROR: (?:Could not find a version that satisfies|No matching distribution|Failed building wheel"
-        r"|ResolutionImpossible|Cannot install|Failed to build)|metadata-generation-failed|subprocess-exited-with-error",
+        r"|ResolutionImpossible|Cannot install|Failed to build)|metadata-generation-failed"
+        r"|subprocess-exited-with-error",
         fatal=True,
     ),
     _row(
@@ -94,7 +97,8 @@ SIGNATURES = (
     ),
     _row(
         "no-permission",
-        r"403 (?:Client Error: )?Forbidden.{0,300}?(?:/api/(?:repos/create|\w+/[^ ]*/(?:commit|preupload))|rights to create"
+        r"403 (?:Client Error: )?Forbidden.{0,300}?(?:/api/(?:repos/create|\w+/[^ ]*/(?:commit"
+        r"|preupload))|rights to create"
         r"|namespace|create_pr)|don't have the rights to create|You don't have the rights|pass .create_pr=1"
         r"|not authorized to (?:push|write|create)|Forbidden: you must use a write token|insufficient permissions",
     ),
@@ -111,16 +115,19 @@ SIGNATURES = (
         r"RepositoryNotFoundError|RevisionNotFoundError|EntryNotFoundError|DatasetNotFoundError"
         r"|is not a local folder and is not a valid model identifier|huggingface\.co/None/"
         r"|Couldn't (?:find|reach) .{0,200} on the Hub|doesn't exist on the Hub|404 (?:Client Error: )?Not Found"
-        r"|Client error '404|does not appear to have a file named|Can't load (?:the )?(?:tokenizer|model|config\w*) for",
+        r"|Client error '404|does not appear to have a file named|Can't load (?:the )?(?:tokenizer"
+        r"|model|config\w*) for",
     ),
     _row("no-permission", r"403 (?:Client Error: )?Forbidden|Client error '403"),
     _row(
         "dataset-format",
-        r"KeyError: ['\"](?:text|messages|prompt|label|labels|chosen|rejected|completion|input_ids|image|content|role)['\"]"
+        r"KeyError: ['\"](?:text|messages|prompt|label|labels|chosen|rejected|completion|input_ids"
+        r"|image|content|role)['\"]"
         r"|chat template functions because tokenizer\.chat_template is not set|have been ignored: .{0,200}empty"
         r"|CastError|DatasetGenerationError|DataFilesNotFoundError|Column name .{0,80} not in the dataset"
         r"|Column .{0,80}(?:doesn't exist|not in the dataset)|No columns in the dataset match"
-        r"|Unknown split ['\"]|Compute_metrics .{0,40}labels|train_dataset.{0,60}(?:is empty|does not implement __len__)",
+        r"|Unknown split ['\"]|Compute_metrics .{0,40}labels|train_dataset.{0,60}(?:is empty"
+        r"|does not implement __len__)",
     ),
     _row(
         "bad-arguments",
@@ -144,9 +151,11 @@ SIGNATURES = (
     _row("timeout", r"\bJob timeout\b|DUE TO TIME LIMIT|reached the maximum (?:run ?time|duration)", fatal=True),
     _row(
         "network",
-        r"429 (?:Client Error: )?Too Many Requests|Client error '429|\brate limit|ConnectionError|ConnectTimeout|ReadTimeout"
+        r"429 (?:Client Error: )?Too Many Requests|Client error '429|\brate limit|ConnectionError"
+        r"|ConnectTimeout|ReadTimeout"
         r"|Connection(?:ResetError| reset by peer| refused)|(?:500|502|503|504) Server Error|Server error '5\d\d"
-        r"|Temporary failure in name resolution|Name or service not known|RemoteDisconnected|IncompleteRead|MaxRetryError"
+        r"|Temporary failure in name resolution|Name or service not known|RemoteDisconnected"
+        r"|IncompleteRead|MaxRetryError"
         r"|SSLError|RemoteProtocolError|LocalEntryNotFoundError|Consistency check failed|RequestError\(Reqwest",
     ),
     _row(
@@ -159,8 +168,10 @@ SIGNATURES = (
     ),
     _row(
         "oom-host",
-        r"died with <Signals\.SIGKILL: 9>|exit ?code\s*: ?-9\b|return code = -9\b|exited with code 137|exit code:? 137\b"
-        r"|returned non-zero exit status (?:137|-9)\b|^Killed\s*$|: line \d+:\s+\d+ Killed\b|Signal 9 \(SIGKILL\) received"
+        r"died with <Signals\.SIGKILL: 9>|exit ?code\s*: ?-9\b|return code = -9\b"
+        r"|exited with code 137|exit code:? 137\b"
+        r"|returned non-zero exit status (?:137|-9)\b|^Killed\s*$|: line \d+:\s+\d+ Killed\b"
+        r"|Signal 9 \(SIGKILL\) received"
         r"|terminated by signal SIGKILL",
         fatal=True,
         launcher=True,
@@ -175,7 +186,8 @@ SIGNATURES = (
     ),
     _row(
         "child-failed",
-        r"ChildFailedError|CalledProcessError|returned non-zero exit status|ProcessExitedException|ProcessRaisedException"
+        r"ChildFailedError|CalledProcessError|returned non-zero exit status|ProcessExitedException"
+        r"|ProcessRaisedException"
         r"|exits with return code = \d|ExecuteUserScriptError|failed \(exitcode: [1-9]\d*\)",
         fatal=True,
         launcher=True,
@@ -183,7 +195,8 @@ SIGNATURES = (
 )
 
 HINTS: dict[str, str] = {
-    "oom-gpu": "The GPU's memory was full: smaller per-device batch with gradient accumulation, gradient checkpointing, "
+    "oom-gpu": "The GPU's memory was full: smaller per-device batch with gradient accumulation, "
+    "gradient checkpointing, "
     "LoRA or 4-bit, a shorter max length, or a bigger flavor. In the evaluation: a smaller eval batch.",
     "oom-host": "The process was killed, most likely because the host's memory was full: a flavor with more RAM, "
     "streaming or low_cpu_mem_usage, fewer data loader workers.",

@@ -2,7 +2,8 @@
 
 Format: each record is ``uint64 length, uint32 crc, data, uint32 crc`` (little-endian); data is an ``Event`` with
 ``step`` (2, varint) and ``summary`` (5), whose ``value`` (1) has ``tag`` (1), ``simple_value`` (2, float) or ``tensor``
-(8: ``float_val`` 5, ``double_val`` 6, ``tensor_content`` 4). Checksums are not looked at: a damaged file gives what can be read.
+(8: ``float_val`` 5, ``double_val`` 6, ``tensor_content`` 4). Checksums are not looked at: a damaged file gives what
+can be read.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ def merge(sources: Sequence[Source]) -> tuple[Metric, ...]:
     bad = any(diverged(source.metrics) for source in sources)
     metrics = []
     for name, (source, value) in chosen.items():
-        problems = [*_disagreements(value, others.get(name, []))]
+        clock = name.endswith(("_runtime", "_per_second"))  # measured anew each time it is printed
+        problems = [] if clock else _disagreements(value, others.get(name, []))
         if bad and name == "train_loss" and value is not None and math.isfinite(value):
             problems.append(FAKE)
         metrics.append(Metric(name, value, source.name or source.kind, source.step, tuple(problems)))
@@ -105,23 +106,34 @@ def merge(sources: Sequence[Source]) -> tuple[Metric, ...]:
 
 
 def agree(left: float, right: float) -> bool:
-    """Whether two printed numbers may be the same value, rounded differently.
+    """Whether two printed numbers may be the same value, written with different precision.
 
-    The one with fewer digits says how precise the comparison can be: half a unit of its last digit (fully one unit,
-    because libraries also cut instead of rounding).
+    The one with fewer digits says how precise the comparison can be: half a unit of its last digit, or a whole unit
+    when it was cut and not rounded. Libraries print three significant digits, or four decimals, or more, without zeros.
     """
     if math.isnan(left) or math.isnan(right):
         return math.isnan(left) and math.isnan(right)
-    if math.isinf(left) or math.isinf(right):
+    if math.isinf(left) or math.isinf(right) or left == right:
         return left == right
-    return abs(left - right) <= max(_unit(left), _unit(right)) * 1.0001
+    size = min(abs(value) for value in (left, right) if value)
+    coarse, fine = (left, right) if _unit(left, size) >= _unit(right, size) else (right, left)
+    unit = _unit(coarse, size)
+    cut = abs(fine) - abs(coarse)
+    return abs(fine - coarse) <= unit * 0.50001 or (coarse * fine > 0 and 0 <= cut < unit)
 
 
-def _unit(value: float) -> float:
-    """One unit of the last digit of the shortest way to write the value."""
-    mantissa, _, exponent = repr(float(value)).partition("e")
-    digits = mantissa.partition(".")[2].rstrip("0")
-    return float(10.0 ** (int(exponent or 0) - len(digits)))
+def _unit(value: float, size: float) -> float:
+    """One unit of the last digit that was surely meant when a value of about this size was written."""
+    if value == 0:
+        return 1e-4
+    mantissa, _, exponent = repr(abs(float(value))).partition("e")
+    whole, _, decimals = mantissa.partition(".")
+    decimals = decimals.rstrip("0")
+    places = len(decimals) - int(exponent or 0)
+    if places >= 3:
+        return float(10.0**-places)
+    digits = len((whole + decimals).strip("0"))
+    return float(10.0 ** (math.floor(math.log10(size)) - max(digits, 3) + 1))
 
 
 def _disagreements(value: float | None, others: Sequence[tuple[Source, float | None]]) -> list[str]:

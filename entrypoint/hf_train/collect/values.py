@@ -19,6 +19,7 @@ SPECIAL = r"[-+]?(?:nan|NaN|NAN|inf|Inf|INF|Infinity)"
 _SPECIAL = re.compile(SPECIAL)
 _CLOCK = re.compile(r"(?:(\d+) days?, )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
 _TOKENS = re.compile(r"[^\W\d_]+\d*", re.UNICODE)
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _MAX_DIGITS = 64
 
 
@@ -69,6 +70,21 @@ def to_number(text: str) -> float | None:
     if not math.isfinite(value) and not _SPECIAL.fullmatch(text.strip()):
         return None
     return value
+
+
+def nesting(text: str) -> int:
+    """Deepest nesting of brackets outside of double-quoted strings: known before a parser may recurse."""
+    deepest = depth = 0
+    for bracket in re.findall(r"[\[\]{}]", _STRINGS.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def json_float(text: str) -> float | str:
+    """For ``json.loads(parse_float=...)``: a number that no float can hold stays text and becomes no infinity."""
+    value = to_number(text)
+    return text if value is None else value
 
 
 def to_seconds(text: str) -> float | None:

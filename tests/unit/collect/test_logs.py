@@ -7,10 +7,10 @@ import re
 from collections import defaultdict
 
 import pytest
-from collect.samples import SAMPLES, Sample, printed_as
 
 from hf_train.collect import read_log
 from hf_train.collect.signatures import CODES, HINTS
+from unit.collect.samples import SAMPLES, Sample, printed_as
 
 
 def mistakes(sample: Sample) -> list[str]:

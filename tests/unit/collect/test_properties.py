@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from collect.samples import SAMPLES, Sample, invented
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hf_train.collect import LogReader, LogReading, explain, explain_json, read_log
+from unit.collect.samples import SAMPLES, Sample, invented
 
 _PIECES = st.sampled_from(
     [
-        b"{'loss': '0.5', 'epoch': '1'}\n", b"\r", b"\n", b"\r\n", b"\x1b[A", b"\x1b[31m", b"\x08\x08", b"\x1b]8;;x\x07",
-        b" 50%|##   | 5/10 [00:01<00:01, 1.00it/s, loss=0.4]", b"loss: 0.31, acc: 0,92\n", "pérdida: 0,5 █".encode(),
-        b"***** eval metrics *****\n", b"  eval_loss = 0.25\n", b"Traceback (most recent call last):\n",
-        b"RuntimeError: CUDA out of memory\n", b"[rank1]: ValueError: x\n", b"'loss': nan}", b"{'loss': nan, 'grad_norm': inf}\n",
-        b"\xff\xfe", b"\x00", b"{\"loss\": NaN}\n", b"::metrics:: {\"accuracy\": 0.9}\n", b"Epoch 1/3\n", b"Epoch [2/3]",
-        b"3/3 [====] - 1s 4ms/step - loss: 0.1 - val_loss: 0.2\n", b"all 8 8 0.1 0.2 0.3 0.4\n", b"  Class Images mAP50\n",
-        b"1e400", b"{'loss': 1e999, 'step': inf}\n", b"::metrics:: {\"step\": NaN, \"loss\": 1e999}\n",
-        b"iter: 99999999999999999999 loss: 1\n", b"{'train_runtime': nan, 'train_loss': -inf, 'epoch': nan}\n",
-        b"Total optimization steps = ,,,\n", b"Num Epochs = 0\n", b"0%|  | 0/0 [00:00<?, ?it/s]",
+        b"{'loss': '0.5', 'epoch': '1'}\n",
+        b"\r",
+        b"\n",
+        b"\r\n",
+        b"\x1b[A",
+        b"\x1b[31m",
+        b"\x08\x08",
+        b"\x1b]8;;x\x07",
+        b" 50%|##   | 5/10 [00:01<00:01, 1.00it/s, loss=0.4]",
+        b"loss: 0.31, acc: 0,92\n",
+        "pérdida: 0,5 █".encode(),
+        b"***** eval metrics *****\n",
+        b"  eval_loss = 0.25\n",
+        b"Traceback (most recent call last):\n",
+        b"RuntimeError: CUDA out of memory\n",
+        b"[rank1]: ValueError: x\n",
+        b"'loss': nan}",
+        b"{'loss': nan, 'grad_norm': inf}\n",
+        b"\xff\xfe",
+        b"\x00",
+        b'{"loss": NaN}\n',
+        b'::metrics:: {"accuracy": 0.9}\n',
+        b"Epoch 1/3\n",
+        b"Epoch [2/3]",
+        b"3/3 [====] - 1s 4ms/step - loss: 0.1 - val_loss: 0.2\n",
+        b"all 8 8 0.1 0.2 0.3 0.4\n",
+        b"  Class Images mAP50\n",
+        b"1e400",
+        b"{'loss': 1e999, 'step': inf}\n",
+        b'::metrics:: {"step": NaN, "loss": 1e999}\n',
+        b"iter: 99999999999999999999 loss: 1\n",
+        b"{'train_runtime': nan, 'train_loss': -inf, 'epoch': nan}\n",
+        b"Total optimization steps = ,,,\n",
+        b"Num Epochs = 0\n",
+        b"0%|  | 0/0 [00:00<?, ?it/s]",
     ]
-)  # fmt: skip
+)
 _LOGS = st.one_of(st.binary(max_size=3000), st.lists(_PIECES, max_size=60).map(b"".join))
 
 
@@ -43,7 +71,7 @@ def test_any_bytes(data: bytes) -> None:
 def test_any_chunks(data: bytes, cuts: list[int]) -> None:
     borders = sorted({cut for cut in cuts if cut < len(data)} | {0, len(data)})
     reader = LogReader()
-    for start, end in zip(borders, borders[1:], strict=False):
+    for start, end in itertools.pairwise(borders):
         reader.feed(data[start:end])
         reader.snapshot()
     assert same(reader.close(), read_log([data]))

@@ -1,7 +1,7 @@
 """Our own variants of every format family: other keys, prefixes, ranks, line ends, bars on and off, cut ends.
 
-The cases stand in `tests/fixtures/logs/variants.json`. Each is also read with CRLF, with a timestamp and a rank in front of
-every line, in chunks, and with bars in between: the reading must stay.
+The cases stand in `tests/fixtures/logs/variants.json`. Each is also read with CRLF, in colour, and
+with a timestamp or a rank in front of every line: the reading must stay.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from typing import Any
 
 import pytest
-from collect.samples import LOGS, invented, printed_as
 
 from hf_train.collect import LogReading, read_log
+from unit.collect.samples import LOGS, invented, printed_as
 
 CASES: list[dict[str, Any]] = json.loads((LOGS / "variants.json").read_text(encoding="utf-8"))
 IDS = [case["name"] for case in CASES]

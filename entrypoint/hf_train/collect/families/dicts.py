@@ -26,7 +26,7 @@ _TRAIN_END = frozenset({"train_runtime", "train_samples_per_second", "train_step
 
 
 def _kind(key: str) -> int:
-    """3 for a key of the end line, 2 for an evaluation, 1 for a step, 0 for a key that proves nothing, -1 for a setting."""
+    """3 a key of the end line, 2 of an evaluation, 1 of a step, 0 proves nothing, -1 a setting."""
     if key in _ARGUMENTS:
         return -1
     if key in _TRAIN_END:

@@ -39,8 +39,10 @@ def _make(ledger: Ledger) -> Read:
 FAMILY = Family(
     "endings",
     (
-        "Training completed", "raining complete", "✅ Training", "odel saved", "successfully saved", "stopped:", "Signaling Trainer",
-        "early stopping", "epochs completed in", "pushed to the Hub", "✓ Uploaded", "vailable at:", "pytorch_lora_weights",
+        "Training completed", "raining complete", "✅ Training", "odel saved", "successfully saved",
+        "stopped:", "Signaling Trainer",
+        "early stopping", "epochs completed in", "pushed to the Hub", "✓ Uploaded", "vailable at:",
+        "pytorch_lora_weights",
         "W&B process", "EXIT_CODE=", "Training finished", "Training done", "Training is", "Finished training",
     ),
     _make,

@@ -1,5 +1,7 @@
-"""Frameworks that print key and value pairs with a counter in front: DeepSpeed, Megatron, detectron2, mmengine,
-fairseq, timm and torchvision's MetricLogger, mmf, nanoGPT, MNIST-style loops. Source: reference §1.6.
+"""Frameworks that print key and value pairs with a counter in front, and plain loops.
+
+DeepSpeed, Megatron, detectron2, mmengine, fairseq, timm and torchvision's MetricLogger, mmf, nanoGPT, MNIST-style
+loops, also with a decimal comma. Source: reference §1.6.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ _EPOCH = re.compile(
     r"(?:[Ee]poch|EPOCH|[Éé]poque|[Ee]poche|[Éé]poca|[Ee]poca|[Ee]poka|[Ээ]поха)[\s:=#\[]{0,3}(\d{1,7})(?:\s*/\s*(\d{1,7}))?"
 )
 _COUNTER = re.compile(
-    r"(?:[Ii]ter(?:ation)?s?|[Gg]lobal[_ ][Ss]teps?|[Ss]teps?|progress|num_updates)\s*[:=]?\s*\[?(\d{1,12})(?:\s*/\s*(\d{1,12}))?"
+    r"(?:[Ii]ter(?:ation)?s?|[Gg]lobal[_ ][Ss]teps?|[Ss]teps?|progress"
+    r"|num_updates)\s*[:=]?\s*\[?(\d{1,12})(?:\s*/\s*(\d{1,12}))?"
     r"(?=[\s,;:|\])]|$)"
 )
 _LIMIT = re.compile(r"(?i)\b(?:max_updates|max_iters|total_steps|max_steps)\s*[:=]\s*(\d{1,12})\b")

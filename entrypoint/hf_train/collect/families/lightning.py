@@ -13,7 +13,8 @@ from hf_train.collect.ledger import POSTFIX, STRUCTURED, Ledger
 from hf_train.collect.values import NUMBER, SPECIAL, to_number
 
 _RICH = re.compile(
-    r"(?:^|\s)Epoch (\d{1,7})/(-?\d{1,7})\s+[━╸╺ ]*\s*(\d{1,9})/(\d{1,9}|--)\s+[\d:-]+ • [\d:-]+\s*(?:([\d.]+)it/s)?(.*)$"
+    r"(?:^|\s)Epoch (\d{1,7})/(-?\d{1,7})\s+[━╸╺ ]*\s*(\d{1,9})/(\d{1,9}"
+    r"|--)\s+[\d:-]+ • [\d:-]+\s*(?:([\d.]+)it/s)?(.*)$"
 )
 _METRIC = re.compile(rf"([^\W\d][\w/@.()-]{{0,80}}): ({NUMBER}|{SPECIAL})(?=\s|$)")
 _ALONE = re.compile(rf"^\s{{8,}}([^\W\d][\w/@.()-]{{0,80}}): ({NUMBER}|{SPECIAL})\s*$")

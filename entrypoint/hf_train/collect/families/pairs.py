@@ -1,7 +1,7 @@
 """``name: value`` and ``name=value`` in one line of text: the grammar that `keyvalue` and `plain` share.
 
-The name is found backwards from the value, so that prose in front does not matter. Names are taken from an allow-list of
-words (`values.is_result`); a comma is a decimal comma only when nothing else is possible.
+The name is found backwards from the value, so that prose in front does not matter. Names are taken from an allow-list
+of words (`values.is_result`); a comma is a decimal comma only when nothing else is possible.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to_number
+from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to_number, word_set
 
 _VALUE = re.compile(
     rf"""[:=]\s{{0,20}}(?:tensor\(|np\.\w+\(|\[)?(-?\d+(?:,\d+)+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"""
@@ -18,20 +18,20 @@ _VALUE = re.compile(
 )
 _FRACTION = re.compile(r"[:=]\s{0,20}\d{1,12}\s?/\s?\d{1,12}\s?\((\d{1,3}(?:\.\d+)?)\s?%\)")
 _BARE = re.compile(
-    rf"(?i)(?<![\w/.@-])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
-    rf"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{{1,3}}|prec@\d{{1,3}}|top\d))\s{{1,6}}(\d{{1,12}}\.\d+(?:e[-+]?\d+)?|nan|inf)"
+    r"(?i)(?<![\w/.@-])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
+    r"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{1,3}|prec@\d{1,3}|top\d))\s{1,6}(\d{1,12}\.\d+(?:e[-+]?\d+)?|nan|inf)"
     r"%?(?=$|[\s,;|(])"
 )
 _BARE_HINTS = ("oss ", "oss\t", "cc ", "cc\t", "acy ", "pl ", "ity ", "@1 ", "@5 ", "@1\t", "@5\t", "nll ", "top")
 _PIPED = re.compile(rf"\|\s*([a-z][\w.@]{{0,40}})\s+({NUMBER}|nan|inf)\s*(?=\||$)")
 _CELL = re.compile(rf"^\|?\s*([A-Za-z][\w/]{{0,60}})\s+\|\s+({NUMBER}|nan|inf)\s+\|\s*$")
 _NAME = re.compile(r"([^\W\d][\w/@.%-]{0,80})(?:\s?\([^()]{1,20}\))?$")
-_QUALIFIERS = frozenset(
-    (
-        "train training val valid validation test testing eval evaluation dev avg average mean total lm mlm best final "
-        "grad gradient learning global running smoothed current epoch batch top word char exact balanced weighted macro micro "
-        "masked reconstruction cls regression classification contrastive policy value actor critic generator discriminator"
-    ).split()
+_QUALIFIERS = word_set(
+    """
+    train training val valid validation test testing eval evaluation dev avg average mean total lm mlm best final grad
+    gradient learning global running smoothed current epoch batch top word char exact balanced weighted macro micro
+    masked reconstruction cls regression classification contrastive policy value actor critic generator discriminator
+    """
 )
 _PLACES = frozenset({"epoch", "step", "iter", "iteration"})
 PHASES = {
@@ -57,15 +57,8 @@ def read_pairs(text: str) -> dict[str, float | None]:
             values[name] = value
         elif is_companion(name):
             values[name.lower() if name.lower() in _PLACES else name] = value
-    if any(hint in text for hint in _BARE_HINTS):
-        for name, printed in _BARE.findall(text):
-            values.setdefault(name, to_number(printed))
-    if text.count("|") >= 3:
-        for name, printed in _PIPED.findall(text):
-            values.setdefault(name, to_number(printed))
-    if text.rstrip().endswith("|"):
-        for name, printed in _CELL.findall(text):
-            values.setdefault(name, to_number(printed))
+    for name, printed in _unmarked(text):
+        values.setdefault(name, to_number(printed))
     if not any(is_result(name) for name in values):
         return {}
     phase = _PHASE.match(text)
@@ -74,6 +67,18 @@ def read_pairs(text: str) -> dict[str, float | None]:
             if is_result(name) and re.split(r"[ _/]", name.lower())[0] not in PHASES:
                 values[f"{phase[1]} {name}"] = values[name]
     return values
+
+
+def _unmarked(text: str) -> list[tuple[str, str]]:
+    """Names and numbers without a colon: ``loss 0.5``, ``| ppl 300.5 |``, ``| loss | 5.5 |``."""
+    found: list[tuple[str, str]] = []
+    if any(hint in text for hint in _BARE_HINTS):
+        found += _BARE.findall(text)
+    if text.count("|") >= 3:
+        found += _PIPED.findall(text)
+    if text.rstrip().endswith("|"):
+        found += _CELL.findall(text)
+    return found
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float]]:
