@@ -32,6 +32,11 @@ class Server:
     url: str
     data: Path
 
+    @property
+    def port(self) -> int:
+        """Its port."""
+        return int(self.url.rsplit(":", 1)[1])
+
     def api(self, user: str) -> HfApi:
         """The real client, as a user."""
         return HfApi(endpoint=self.url, token=token_of(user))
@@ -48,10 +53,10 @@ def token_of(user: str) -> str:
 
 
 @contextmanager
-def serving(data: Path) -> Iterator[Server]:
-    """A Hub on a data folder, stopped at the end."""
+def serving(data: Path, port: int = 0) -> Iterator[Server]:
+    """A Hub on a data folder, on a port (0: a free one), stopped at the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "hf_train.local_hub", "--port", "0", "--data", str(data)],
+        [sys.executable, "-m", "hf_train.local_hub", "--port", str(port), "--data", str(data)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

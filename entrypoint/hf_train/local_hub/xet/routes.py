@@ -1,4 +1,4 @@
-"""The HTTP face of the xet store, below `/cas`."""
+"""The HTTP face of the xet store."""
 
 from __future__ import annotations
 
@@ -22,15 +22,20 @@ _HASH = "[0-9a-f]{64}"
 FindContent = Callable[[str], FileContent | None]
 
 
-def cas_url(hub: HubContext) -> str:
-    """The URL of the xet store, as clients are told it."""
-    return f"{hub.endpoint}/cas"
+def cas_path(signer: Signer) -> str:
+    """The path of the xet store: another one for each data folder.
+
+    hf_xet remembers per URL of a store which xorbs it holds. If two data folders had the same URL one after the other
+    (the same port is easy to come by), a client would not send the second what it sent the first, and its uploads
+    would fail.
+    """
+    return f"/cas/{signer.sign('xet store')[:16]}"
 
 
 def token_answer(hub: HubContext, signer: Signer, scope: str) -> Response:
     """The answer of every `xet-read-token` and `xet-write-token` route: the same facts as JSON and as headers."""
     token, expires = signer.xet_token(scope)
-    url = cas_url(hub)
+    url = hub.endpoint + cas_path(signer)
     headers = {"X-Xet-Cas-Url": url, "X-Xet-Access-Token": token, "X-Xet-Token-Expiration": str(expires)}
     return JSONResponse({"accessToken": token, "exp": expires, "casUrl": url}, headers=headers)
 
@@ -87,18 +92,19 @@ class CasRoutes:
         self.hub, self.store, self.signer, self.find = hub, store, signer, find
 
     def routes(self) -> list[BaseRoute]:
-        """All routes below `/cas`."""
+        """All routes below the store's path."""
+        cas = cas_path(self.signer)
         return [
-            CallRoute(["POST"], rf"/cas/v1/xorbs/default/(?P<hash>{_HASH})", self.post_xorb),
-            CallRoute(["POST"], r"/cas/v1/shards", self.post_shard_v1),
-            CallRoute(["POST"], r"/cas/v2/shards", self.post_shard_v2),
-            CallRoute(["GET"], rf"/cas/(?P<version>v1|v2)/reconstructions/(?P<hash>{_HASH})", self.reconstruction),
+            CallRoute(["POST"], rf"{cas}/v1/xorbs/default/(?P<hash>{_HASH})", self.post_xorb),
+            CallRoute(["POST"], rf"{cas}/v1/shards", self.post_shard_v1),
+            CallRoute(["POST"], rf"{cas}/v2/shards", self.post_shard_v2),
+            CallRoute(["GET"], rf"{cas}/(?P<version>v1|v2)/reconstructions/(?P<hash>{_HASH})", self.reconstruction),
             # Nothing is deduplicated across clients, and direct xorb upload is the way: 404 says both (hf_xet goes on).
-            CallRoute(["GET"], rf"/cas/v1/chunks/[^/]+/{_HASH}", self.nothing),
-            CallRoute(["POST"], r"/cas/v1/xorb-grants/.*", self.nothing),
-            CallRoute(["POST"], r"(/cas)?/v1/telemetry", self.telemetry),
-            CallRoute(["GET"], rf"/cas/(?P<route>xorbs/(?P<hash>{_HASH}))", self.xorb_data),
-            CallRoute(["GET"], rf"/cas/(?P<route>plain/(?P<hash>{_HASH})/(?P<index>\d+))", self.plain_data),
+            CallRoute(["GET"], rf"{cas}/v1/chunks/[^/]+/{_HASH}", self.nothing),
+            CallRoute(["POST"], rf"{cas}/v1/xorb-grants/.*", self.nothing),
+            CallRoute(["POST"], rf"({cas})?/v1/telemetry", self.telemetry),
+            CallRoute(["GET"], rf"{cas}/(?P<route>xorbs/(?P<hash>{_HASH}))", self.xorb_data),
+            CallRoute(["GET"], rf"{cas}/(?P<route>plain/(?P<hash>{_HASH})/(?P<index>\d+))", self.plain_data),
         ]
 
     def _require(self, call: Call, scope: str) -> None:
@@ -188,7 +194,7 @@ class CasRoutes:
         return JSONResponse(answer)
 
     def _url(self, route: str) -> str:
-        return f"{cas_url(self.hub)}/{route}?signature={self.signer.sign(route)}"
+        return f"{self.hub.endpoint}{cas_path(self.signer)}/{route}?signature={self.signer.sign(route)}"
 
     def _check_link(self, call: Call) -> None:
         if not self.signer.check(call.params["route"], call.request.query_params.get("signature", "")):

@@ -97,3 +97,15 @@ def test_a_restart_keeps_everything(user: str, tmp_path: Path) -> None:
         hf(second, home, "buckets", "cp", str(local / "x.bin"), f"hf://buckets/{user}/b/again.bin", user=user)
     assert (tmp_path / "m" / "x.bin").read_bytes() == (tmp_path / "x.bin").read_bytes() == content
     assert (data / "buckets" / user / "b" / "files" / "again.bin").read_bytes() == content
+
+
+def test_another_data_folder_on_the_same_port(user: str, tmp_path: Path) -> None:
+    """The client remembers what it sent to the first Hub; the second must get it all the same."""
+    local = _write(tmp_path / "local", {"x.bin": os.urandom(400_000)})
+    port = 0
+    for name in ("one", "two"):
+        with serving(tmp_path / name, port) as server:
+            port = server.port
+            hf(server, tmp_path / "home", "buckets", "create", "b", user=user)
+            hf(server, tmp_path / "home", "buckets", "sync", str(local), f"hf://buckets/{user}/b", user=user)
+        assert _read(tmp_path / name / "buckets" / user / "b" / "files") == _read(local)

@@ -1,0 +1,52 @@
+"""A Hub for the storage tests, an account for each test, and the older clients."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cache import folder, only_one
+from support.storage_server import Server, serving
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One Hub for all storage tests."""
+    with serving(tmp_path_factory.mktemp("hub") / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def user() -> str:
+    """A fresh account."""
+    return f"u{secrets.token_hex(4)}"
+
+
+@pytest.fixture(scope="session")
+def python_with() -> Callable[[str], str]:
+    """Gives the interpreter of an environment with a version of huggingface_hub, installed from the package index."""
+
+    def interpreter(version: str) -> str:
+        if version == "current":
+            return sys.executable
+        python = folder() / "clients" / version / "bin" / "python"
+        with only_one(f"client-{version}"):
+            if not (python.parent.parent / "ready").exists():
+                _install(python, version)
+        return str(python)
+
+    return interpreter
+
+
+def _install(python: Path, version: str) -> None:
+    uv = [sys.executable, "-m", "uv"]
+    where = str(python.parent.parent)
+    subprocess.run([*uv, "venv", "-q", "--clear", "--python", sys.executable, where], check=True, timeout=120)
+    packages = [f"huggingface_hub=={version}", "hf-xet"]
+    subprocess.run([*uv, "pip", "install", "-q", "--python", str(python), *packages], check=True, timeout=300)
+    (python.parent.parent / "ready").touch()
