@@ -52,7 +52,7 @@ class JobMachine:
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
         self._root = hub.data / "jobs"
-        self._closing = False
+        self._closing = threading.Event()
         self._load()
 
     def submit(
@@ -71,6 +71,8 @@ class JobMachine:
         """
         self.require(namespace, account)
         spec = self.checked(body)
+        if self._closing.is_set():
+            raise HubError(503, "The local Hub stops")
         job_id = object_id()
         folder = self._root / job_id
         folder.mkdir(parents=True)
@@ -90,10 +92,10 @@ class JobMachine:
         job.log = JobLog(job.log_path)
         job.thread = threading.Thread(target=self._live, args=(job,), name=f"job-{job_id}", daemon=True)
         with self._lock:
-            if self._closing:
-                raise HubError(503, "The local Hub stops")
             self._keep(job)
             job.thread.start()
+            if self._closing.is_set():
+                job.stop.set()
         return job
 
     def require(self, namespace: str, account: Account) -> None:
@@ -174,7 +176,7 @@ class JobMachine:
     def begin_close(self) -> None:
         """Tell every Job to end, and every stream; does not wait."""
         with self._lock:
-            self._closing = True
+            self._closing.set()
             jobs = list(self._jobs.values())
         for job in jobs:
             job.hub_ends = True
