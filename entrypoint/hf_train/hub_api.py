@@ -72,6 +72,17 @@ def translated(what: str) -> Iterator[None]:
         raise refusal(what, status, error.server_message or "") from error
     except httpx2.HTTPError as error:
         raise TransientHubError(f"{type(error).__name__} for {what}") from error
+    except (ConnectionError, TimeoutError, PermissionError, RuntimeError) as error:
+        raise _of_xet(what, error) from error
+
+
+def _of_xet(what: str, error: Exception) -> RefusedByHub | TransientHubError:
+    """hf_xet 1.8 speaks to the store by itself and raises Python's own errors; the status stands in their text."""
+    found = re.search(r"\bHTTP status client error \((\d{3})", str(error))
+    status = int(found[1]) if found else 401 if isinstance(error, PermissionError) else 0
+    if status and status not in TRANSIENT:
+        return refusal(what, status, "")
+    return TransientHubError(f"{type(error).__name__} for {what}")
 
 
 def refusal(what: str, status: int, message: str) -> RefusedByHub:

@@ -28,6 +28,7 @@ class BucketReports:
         """Store one report. Returns the problem, empty when it went well."""
         try:
             with translated("the bucket of reports"):
+                self._api.create_bucket(bucket, private=True, exist_ok=True)  # a run without code has made none
                 self._api.batch_bucket_files(bucket, add=[(content.encode(), path)])
         except (TransientHubError, RefusedByHub, JobGone) as error:
             return str(error)
