@@ -64,9 +64,9 @@ class Hub:
         return [one for one in log if one["method"].startswith(method) and one["path"].startswith(path)]
 
     def launches(self) -> list[dict[str, Any]]:
-        """Bodies of the `POST /api/jobs/USER` so far, parsed."""
+        """Bodies of the `POST /api/jobs/USER` so far, parsed; empty for one that a fault kept from being read."""
         path = f"/api/jobs/{self.user}"
-        return [json.loads(one["body"]) for one in self.requests("POST", path) if one["path"] == path]
+        return [json.loads(one["body"] or "{}") for one in self.requests("POST", path) if one["path"] == path]
 
     def forget(self) -> None:
         """Empty the request log."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from hf_train import wiring
+from hf_train import watch, wiring
 from hf_train.cli import main
 from hf_train.clock import SystemClock
 
@@ -97,7 +97,7 @@ class Product:
         cwd: The checkout.
         environ: Variables on top of a clean environment.
         scratch: Folder for reports and command files.
-        fast: Whether waits of runs in this process pass at once.
+        fast: Whether waits of runs in this process pass at once, and the Job is looked at more often.
     """
 
     cwd: Path
@@ -142,6 +142,7 @@ class Product:
         with (
             mock.patch.dict(os.environ, environ, clear=True),
             mock.patch.object(wiring, "SystemClock", FastClock if self.fast else SystemClock),
+            mock.patch.object(watch, "FIRST_POLL_S", 0.2 if self.fast else watch.FIRST_POLL_S),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):

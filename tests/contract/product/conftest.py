@@ -19,4 +19,4 @@ def repo(tmp_path: Path) -> Path:
 @pytest.fixture
 def product(account: Hub, repo: Path, tmp_path: Path) -> Product:
     """`hf-train` in that repository, with the account's token."""
-    return Product(cwd=repo, environ=account.environ, scratch=tmp_path)
+    return Product(cwd=repo, environ=account.environ, scratch=tmp_path, fast=True)

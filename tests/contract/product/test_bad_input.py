@@ -197,7 +197,6 @@ def test_a_missing_volume_is_refused_by_the_hub(product: Product, account: Hub) 
 
 @pytest.mark.parametrize("fault", ["GET /api/whoami-v2 status=503", "GET /api/jobs/hardware drop=before"])
 def test_a_hub_that_is_down_before_the_start_is_75(fault: str, product: Product, account: Hub) -> None:
-    product.fast = True
     account.fault(fault)
     done = product.run("--", "true")
     assert done.code == 75, done.out
@@ -206,7 +205,6 @@ def test_a_hub_that_is_down_before_the_start_is_75(fault: str, product: Product,
 
 
 def test_a_hub_that_comes_back_before_the_start_is_waited_for(product: Product, account: Hub) -> None:
-    product.fast = True
     account.fault(
         "GET /api/whoami-v2 status=502 times=3", "GET /api/jobs/hardware status=429 header.Retry-After=20 times=2"
     )

@@ -324,6 +324,25 @@ def test_an_upload_that_fails_is_tried_again_and_the_job_is_one(product: Product
     assert len(account.launches()) == 1
 
 
+@pytest.mark.parametrize(
+    ("fault", "code", "says"),
+    [
+        ("GET /api/buckets/*/*/xet-write-token status=403", 3, "Not allowed"),
+        ("GET /api/buckets/*/*/xet-write-token status=404", 3, "Not found"),
+        ("POST /api/buckets/*/*/batch status=507", 3, "507"),
+        ("POST /cas/** drop=before times=1", 0, "completed"),
+    ],
+)
+def test_a_store_that_fails_is_never_a_bug_of_ours(
+    fault: str, code: int, says: str, product: Product, account: Hub
+) -> None:
+    account.fault(fault)
+    done = product.run("--", "true")
+    assert done.code == code, done.out
+    assert says in done.out
+    assert len(account.launches()) == (code == 0)
+
+
 def test_the_manifest_tells_what_was_sent(product: Product, account: Hub, repo: Path, tmp_path: Path) -> None:
     digest = product.run(*DETACH, "--", "true").report["snapshot"]
     target = tmp_path / "manifest.json"
