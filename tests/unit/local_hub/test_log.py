@@ -109,6 +109,18 @@ def test_tail(lines: list[str], count: int, block: int) -> None:
         assert shown == (lines if count + 1 >= len(lines) else [lines[0], *lines[len(lines) - count :]])
 
 
+@pytest.mark.parametrize("block", [7, 64, 100, 1 << 18])
+def test_every_tail_of_a_log(path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """A blank line may be cut by the edge of a block."""
+    monkeypatch.setattr(log, "READ", block)
+    found = JobLog(path)
+    for number in range(30):
+        found.say("x" * number)
+    found.close()
+    data = path.read_bytes()
+    assert [len(events(data[tail(path, count)[1] :])) for count in range(29)] == list(range(29))
+
+
 @pytest.mark.parametrize("rest", [b"", b"d", b'data: {"data":"half', b'data: {"data":"x"}\n'])
 def test_a_half_written_event_is_cut_off(path: Path, rest: bytes) -> None:
     found = JobLog(path)
