@@ -157,8 +157,11 @@ def _cancel_leftover(path: Path, token: Secret | None, console: PlainConsole) ->
     """The second line behind the signal handler: what a killed run left. Never changes a verdict."""
     state = read_state(path)
     nonce = state.get("nonce", "")
-    if not nonce or token is None:
+    if not nonce:
         console.info("Nothing is left to cancel.")
+        return 0
+    if token is None:
+        console.warning("Cleanup", f"No Hub token here: cancel by hand what has the label hft-nonce={nonce}.")
         return 0
     hub = HuggingFaceHub(state.get("endpoint") or wiring.HUB, token)
     try:

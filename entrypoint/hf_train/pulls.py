@@ -32,7 +32,8 @@ class GitHubPulls:
     """
 
     def __init__(self, api_url: str, token: Secret, repository: str) -> None:
-        # No retries in the library: a POST that timed out may have been stored, and is looked for first.
+        # No retries in the library: a POST that timed out may have been stored, and is looked for first. Lazy: the
+        # repository and the issue are addresses here, asking for them first would only cost requests.
         self._github = Github(
             auth=Auth.Token(token.reveal()),
             base_url=api_url,
@@ -40,6 +41,8 @@ class GitHubPulls:
             retry=None,
             seconds_between_requests=None,
             seconds_between_writes=None,
+            per_page=100,
+            lazy=True,
         )
         self._repository = repository
         self._checks: dict[str, int] = {}
@@ -84,7 +87,7 @@ class GitHubPulls:
         return ""
 
     def _repo(self) -> Repository:
-        return self._github.get_repo(self._repository, lazy=True)
+        return self._github.get_repo(self._repository)
 
     def _upsert(self, number: int, key: str, body: str) -> str:
         found = next(self._mine(number, key), None)
