@@ -12,10 +12,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from hf_train.untrusted import Redactor, printable
+from hf_train.redact import Redactor, coats
+from hf_train.untrusted import clean, printable
 
 MAX_LINES = 50_000
 MAX_BYTES = 20 << 20
+MAX_TITLE = 250
+MAX_MESSAGE = 4000
+"""The runner cuts an annotation at 4,096 characters."""
 GUTTER = "| "
 """Stands before each remote line, so that problem matchers of other steps (anchored at the line start) stay quiet."""
 
@@ -41,26 +45,26 @@ class PlainConsole:
         return self._redactor(text)
 
     def info(self, text: str = "") -> None:
-        """One line of ours."""
-        self._print(text)
+        """A line of ours; it may quote others (a command from a config file), so it is cleaned as theirs are."""
+        self._print("\n".join(printable(text, self._redactor)))
 
     @contextlib.contextmanager
     def group(self, title: str) -> Iterator[None]:
         """A headline."""
-        self._print(f"-- {title}")
+        self.info(f"-- {title}")
         yield
 
     def notice(self, title: str, message: str) -> None:
         """Something to know."""
-        self._print(f"note: {title}: {message}")
+        self.info(f"note: {title}: {message}")
 
     def warning(self, title: str, message: str) -> None:
         """Something to look at."""
-        self._print(f"warning: {title}: {message}")
+        self.info(f"warning: {title}: {message}")
 
     def error(self, title: str, message: str) -> None:
         """A failure."""
-        self._print(f"error: {title}: {message}")
+        self.info(f"error: {title}: {message}")
 
     @contextlib.contextmanager
     def untrusted(self) -> Iterator[None]:
@@ -70,20 +74,27 @@ class PlainConsole:
         finally:
             if self._dropped:
                 self._print(f"... {self._dropped} more line(s) are not shown here; the full log is on the Job's page")
+                self._dropped = 0
 
     def remote(self, lines: Sequence[str]) -> None:
         """Lines that a Job printed."""
         out: list[str] = []
         for line in lines:
-            if self._lines >= MAX_LINES or self._bytes >= MAX_BYTES:
+            if self._is_full():
                 self._dropped += 1
                 continue
-            for safe in printable(self._redactor(line)):
+            for safe in printable(line, self._redactor):
+                if self._is_full():
+                    self._dropped += 1
+                    continue
                 out.append(GUTTER + safe)
                 self._lines += 1
                 self._bytes += len(safe)
         if out:
             self._print("\n".join(out))
+
+    def _is_full(self) -> bool:
+        return self._lines >= MAX_LINES or self._bytes >= MAX_BYTES
 
     def _print(self, text: str) -> None:
         self._stream.write(text + "\n")
@@ -96,7 +107,7 @@ class GitHubConsole(PlainConsole):
     @contextlib.contextmanager
     def group(self, title: str) -> Iterator[None]:
         """A folded group."""
-        self._print(f"::group::{_data(title)}")
+        self._print(f"::group::{_data(self._words(title, MAX_TITLE))}")
         try:
             yield
         finally:
@@ -115,15 +126,20 @@ class GitHubConsole(PlainConsole):
         self._annotate("error", title, message)
 
     def mask(self, values: Sequence[str]) -> None:
-        """Have the runner mask these values, each of their lines too: it masks line by line."""
-        for value in values:
-            for part in dict.fromkeys([value, *value.splitlines()]):
-                if part.strip():
-                    self._print(f"::add-mask::{_data(part)}")
+        """Have the runner mask these values in each coat that we know, their lines too: it masks line by line.
+
+        What is shorter than six characters is not masked: a brace of a JSON secret would blank the log, and the runner
+        drops every output that holds a masked text.
+        """
+        for mask in dict.fromkeys(coat for value in values for coat in coats(value)):
+            self._print(f"::add-mask::{_data(mask)}")
 
     @contextlib.contextmanager
     def untrusted(self) -> Iterator[None]:
-        """Stop workflow commands with a fresh 256-bit token, whatever happens inside."""
+        """Stop workflow commands with a fresh 256-bit token, whatever happens inside. A window in a window is one."""
+        if self._token:
+            yield
+            return
         self._stop()
         try:
             with super().untrusted():
@@ -143,9 +159,14 @@ class GitHubConsole(PlainConsole):
         stopped = bool(self._token)
         if stopped:
             self._resume()
-        self._print(f"::{kind} title={_property(title)}::{_data(self.redact(message)[:4000])}")
+        words = _data(self._words(message, MAX_MESSAGE))
+        self._print(f"::{kind} title={_property(self._words(title, MAX_TITLE))}::{words}")
         if stopped:
             self._stop()
+
+    def _words(self, text: str, most: int) -> str:
+        """A text of an annotation: cleaned, redacted, cut."""
+        return self.redact("\n".join(clean(self.redact(text))))[:most]
 
 
 def _data(text: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from hf_train.untrusted import Redactor
+from hf_train.redact import Redactor
+from hf_train.untrusted import redacted_line
 
 MAX_OUTPUT = 100_000
 MAX_SUMMARY = 900 << 10
@@ -50,10 +51,10 @@ class RunFiles:
             return
         rows = []
         for name, value in values.items():
-            safe = self._redact(value)[:MAX_OUTPUT]
+            safe = self._redacted(value)[:MAX_OUTPUT]
             delimiter = f"ghd_{secrets.token_hex(32)}"
             rows.append(f"{name}<<{delimiter}\n{safe}\n{delimiter}\n")
-        with self._output_file.open("a", encoding="utf-8", newline="") as stream:
+        with self._output_file.open("a", encoding="utf-8", errors="replace", newline="") as stream:
             stream.write("".join(rows))
 
     def summary(self, markdown: str) -> None:
@@ -73,7 +74,7 @@ class RunFiles:
         if self._log is None:
             self._dir.mkdir(parents=True, exist_ok=True)
             self._log = (self._dir / "job.log").open("w", encoding="utf-8", errors="replace", newline="")
-        self._log.write(self._redact("\n".join(lines)) + "\n")
+        self._log.write("".join(f"{redacted_line(line, self._redact)}\n" for line in lines))
 
     def report(self, name: str, content: str) -> str:
         """Write a file of the report."""
@@ -81,17 +82,41 @@ class RunFiles:
             return ""
         self._dir.mkdir(parents=True, exist_ok=True)
         path = self._dir / name
-        path.write_text(self._redact(content), encoding="utf-8")
+        path.write_text(self._redacted(content), encoding="utf-8", errors="replace")
         return str(path)
 
+    def _redacted(self, text: str) -> str:
+        """Without secrets. JSON stays JSON, though a number's digits may be a secret's: such a number is null."""
+        safe = self._redact(text)
+        if safe == text or not text.startswith("{"):
+            return safe
+        try:
+            whole = json.loads(text)
+        except ValueError:
+            return safe
+        pretty = text.startswith("{\n")
+        cleaned = json.dumps(self._redacted_json(whole), indent=2 if pretty else None, ensure_ascii=not pretty)
+        return cleaned + ("\n" if text.endswith("\n") else "")
+
+    def _redacted_json(self, value: object) -> object:
+        if isinstance(value, str):
+            return self._redact(value)
+        if isinstance(value, dict):
+            return {self._redact(name): self._redacted_json(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._redacted_json(one) for one in value]
+        return value if self._redact(json.dumps(value)) == json.dumps(value) else None
+
     def remember(self, state: Mapping[str, str]) -> None:
-        """Write the state file, readable by this user only."""
+        """Write the state file, readable by this user only; at once, and never through somebody's link."""
         if self._state_file is None:
             return
         self._state_file.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._state_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        fresh = self._state_file.with_name(f".{secrets.token_hex(8)}")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(dict(state), stream)
+        fresh.replace(self._state_file)
 
     def forget(self) -> None:
         """Remove the state file."""

@@ -1,17 +1,19 @@
 r"""Text that a stranger wrote, made safe to print in a runner's log. Pure.
 
 The runner obeys `::command::` at the start of a line (after trimming white space) and `##[command]` anywhere in a line,
-and takes `\r` for a line end as well (actions/runner `ActionCommand.cs`; reference cases 1 and 8). So: split as the
-runner splits, strip terminal control first (stripping last would build new commands), then disarm.
+and takes `\r` for a line end as well (actions/runner `ActionCommand.cs`; reference cases 1 and 8). It compares by
+culture, where some characters count for nothing, so these may stand between. So: split as the runner splits, strip
+terminal control first (stripping last would build new commands), redact what is then seen, disarm, cut.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from collections.abc import Iterable, Sequence
-from urllib.parse import quote
+from collections.abc import Callable
+
+from hf_train.redact import Redactor
+
+__all__ = ["Redactor", "clean", "disarm", "printable", "redacted_line"]
 
 MAX_LINE = 8192
 _LINE_ENDS = re.compile(r"\r\n|\n|\r|\x0b|\x0c|\x1c|\x1d|\x1e|\x85|\u2028|\u2029")
@@ -19,16 +21,20 @@ _OSC = re.compile(r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]).*?(?:\x07|\x1b\\|\x9
 _CSI = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?")
 _ESC = re.compile(r"\x1b[ -/]*[0-~]?")
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
 )
-MINIMUM_SECRET = 6
+# Marks and fillers that are text, so they stay, and that a comparison by culture passes over.
+_PASSED_OVER = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0"
+_LEADING = re.compile(rf"([\s{_PASSED_OVER}]*)(?=:[{_PASSED_OVER}]*:)")
+_HASHES = re.compile(rf"#[{_PASSED_OVER}]*#[{_PASSED_OVER}]*(?=\[|vso\[)")
 
 
 def clean(text: str) -> list[str]:
     """Lines without terminal control, split as the runner splits."""
     plain = _OSC.sub("", text)
     plain = _ESC.sub("", _CSI.sub("", plain))
-    return [_CONTROL.sub("", line).replace("\ud800", "\ufffd") for line in _LINE_ENDS.split(_surrogates(plain))]
+    return [_CONTROL.sub("", line) for line in _LINE_ENDS.split(_surrogates(plain))]
 
 
 def _surrogates(text: str) -> str:
@@ -38,54 +44,43 @@ def _surrogates(text: str) -> str:
 
 def disarm(line: str) -> str:
     """A clean line that no runner takes for a command, cut to a bearable length."""
-    safe = line.replace("##[", "##\u200b[").replace("##vso[", "##\u200bvso[")
-    if safe.lstrip().startswith("::"):
-        safe = safe.replace("::", ":\u200b:", 1)
+    safe = _HASHES.sub(r"\g<0>\\", line)
+    if leading := _LEADING.match(safe):
+        safe = f"{leading[1]}\\{safe[leading.end() :]}"
     if len(safe) > MAX_LINE:
         safe = f"{safe[:MAX_LINE]} ... (+{len(safe) - MAX_LINE} characters)"
     return safe
 
 
-def printable(text: str) -> list[str]:
-    r"""Safe lines for the log. Of a run of `\r` segments (a progress bar) only the last with content is kept."""
+def printable(text: str, redact: Callable[[str], str] = str) -> list[str]:
+    r"""Safe lines for the log. Of a run of `\r` segments (a progress bar) only the last with content is kept.
+
+    Args:
+        text: What was printed.
+        redact: Takes secrets out; before the cleaning and after it, for a secret may be broken by what is stripped.
+    """
+    text = redact(text)
     if _is_harmless(text):
         return [text]
     lines: list[str] = []
     for physical in text.split("\n"):
         segments = [segment for segment in physical.split("\r") if segment.strip()]
-        lines += [disarm(line) for line in clean(segments[-1] if segments else "")]
+        lines += [disarm(redact(line)) for line in clean(segments[-1] if segments else "")]
     return lines
+
+
+def redacted_line(line: str, redact: Callable[[str], str]) -> str:
+    """A line as it was printed, without secrets; one that hides a secret between control characters is cleaned."""
+    kept = redact(line)
+    if kept.isprintable():
+        return kept
+    seen = "\n".join(clean(kept))
+    safe = redact(seen)
+    return kept if safe == seen else safe
 
 
 def _is_harmless(text: str) -> bool:
     """The common case, cheaply: no control or format character of any kind (`str.isprintable`), and no command."""
-    return text.isprintable() and len(text) <= MAX_LINE and "##" not in text and not text.lstrip().startswith("::")
-
-
-class Redactor:
-    """Takes known secrets out of text, in the coats that they come in.
-
-    Args:
-        secrets: The values. Those shorter than six characters are left alone: they would blank half of the text.
-    """
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        coats = {coat for secret in secrets for coat in _coats(secret) if len(coat) >= MINIMUM_SECRET}
-        longest_first = sorted(coats, key=len, reverse=True)
-        self._pattern = re.compile("|".join(re.escape(coat) for coat in longest_first)) if coats else None
-
-    def __call__(self, text: str) -> str:
-        """The text with `***` where a secret stood."""
-        return self._pattern.sub("***", text) if self._pattern else text
-
-
-def _coats(secret: str) -> Sequence[str]:
-    """The secret itself, each of its lines, and its usual encodings."""
-    raw = secret.encode("utf-8", "surrogatepass")
-    lines = [line.strip() for line in secret.splitlines() if len(line.strip()) >= MINIMUM_SECRET]
-    coats = [secret, *lines, json.dumps(secret)[1:-1], quote(secret, safe=""), raw.hex(), raw.hex().upper()]
-    for shift in range(3):  # base64 at each alignment, without the characters that its neighbours share
-        padded = base64.b64encode(b"\0" * shift + raw)[(0, 2, 3)[shift] :].rstrip(b"=")
-        inner = padded[: -1 if (shift + len(raw)) % 3 else None].decode()
-        coats += [inner, inner.replace("+", "-").replace("/", "_")]
-    return coats
+    if not text.isprintable() or len(text) > MAX_LINE or _LEADING.match(text):
+        return False
+    return "#" not in text or not _HASHES.search(text)

@@ -39,4 +39,9 @@ def flag_problems(**flags: Raw) -> tuple[str, ...]:
 
 def examples(count: int) -> settings:
     """So many examples, and a hundred times as many with `HYPOTHESIS_PROFILE=explore`."""
-    return settings(max_examples=count * (100 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 1))
+    return settings(max_examples=scaled(count))
+
+
+def scaled(count: int) -> int:
+    """A number of cases, a hundred times as many with `HYPOTHESIS_PROFILE=explore`."""
+    return count * (100 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 1)

@@ -1,0 +1,118 @@
+"""Known secrets, taken out of text in the coats that they come in. Pure."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, quote_plus
+
+MINIMUM_SECRET = 6
+"""Shorter values are left alone: they would blank half of the text (Buildkite's agent draws the line there too)."""
+WRAPS = (64, 76)
+"""Columns at which `openssl base64` and `base64` wrap."""
+
+
+class Redactor:
+    """Takes known secrets out of text.
+
+    Args:
+        secrets: The values, each with its white space around; those shorter than six characters are left alone.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        known = {coat for secret in secrets for coat in coats(secret)}
+        self._coats = sorted(known, key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        """The text with `***` where a secret stood; where two overlap, one for both."""
+        found = [coat for coat in self._coats if coat in text]
+        if not found:
+            return text
+        spans = sorted(span for coat in found for span in _spans(coat, text))
+        kept: list[str] = []
+        end = 0
+        for start, stop in spans:
+            if start >= end:
+                kept += [text[end:start], "***"]
+            end = max(end, stop)
+        return "".join([*kept, text[end:]])
+
+
+def _spans(coat: str, text: str) -> Iterator[tuple[int, int]]:
+    at = text.find(coat)
+    while at >= 0:
+        yield at, at + len(coat)
+        at = text.find(coat, at + 1)
+
+
+def coats(secret: str) -> tuple[str, ...]:
+    """The secret, its lines, the texts in it when it is JSON, and their usual encodings, of six characters and more."""
+    whole = secret.strip()
+    parts = dict.fromkeys([whole, *_lines(whole), *(line for text in _texts(whole) for line in (text, *_lines(text)))])
+    found = dict.fromkeys(parts)
+    for part in parts:
+        if len(part) >= MINIMUM_SECRET:
+            found |= dict.fromkeys(_in_json(part))
+    if len(whole) >= MINIMUM_SECRET:
+        found |= dict.fromkeys(_encoded(whole))
+    return tuple(coat for coat in found if len(coat) >= MINIMUM_SECRET)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines()]
+
+
+def _texts(secret: str) -> list[str]:
+    """Every string value of a secret that is JSON (a service account, for instance)."""
+    if not secret.startswith(("{", "[")):
+        return []
+    try:
+        left = [json.loads(secret)]
+    except (ValueError, RecursionError):
+        return []
+    found: list[str] = []
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            found.append(one.strip())
+        elif isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+    return found
+
+
+def _in_json(text: str) -> tuple[str, ...]:
+    escaped = json.dumps(text)[1:-1]
+    return escaped, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(escaped)[1:-1]
+
+
+def _encoded(secret: str) -> Iterator[str]:
+    raw = _bytes(secret)
+    for url in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield url
+        yield "".join(f"%{part[:2].lower()}{part[2:]}" if i else part for i, part in enumerate(url.split("%")))
+    yield raw.hex()
+    yield raw.hex().upper()
+    yield html.escape(secret)
+    yield repr(secret)[1:-1]
+    yield secret[::-1]
+    for shift in range(3):  # base64 at each alignment, without the characters that its neighbours share
+        padded = base64.b64encode(b"\0" * shift + raw)[(0, 2, 3)[shift] :].rstrip(b"=")
+        inner = padded[: -1 if (shift + len(raw)) % 3 else None].decode()
+        yield inner
+        yield inner.replace("+", "-").replace("/", "_")
+    plain = base64.b64encode(raw).decode()
+    for width in WRAPS:
+        if len(plain) > width:
+            yield from (plain[at : at + width].rstrip("=") for at in range(0, len(plain), width))
+
+
+def _bytes(secret: str) -> bytes:
+    """The bytes of an environment variable, which need not be UTF-8."""
+    try:
+        return secret.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return secret.encode("utf-8", "surrogatepass")
