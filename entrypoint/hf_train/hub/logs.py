@@ -53,13 +53,16 @@ class EventParser:
             if self._skipping:
                 self._skipping = False
                 continue
+            if len(line) > MAX_EVENT_BYTES:  # also when it came whole: chunk borders decide nothing
+                self.malformed += 1
+                continue
             if line.startswith(b"data:") and (event := self._event(line[5:])) is not None:
                 yield event
 
     def _event(self, raw: bytes) -> tuple[str, str] | None:
         try:
             body = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         text = body.get("data") if isinstance(body, dict) else None
         if not isinstance(text, str):
@@ -73,6 +76,7 @@ class ReplayFilter:
     """Lets each event through once, though a reconnect replays the log from its start.
 
     Events come in the order of their timestamps, so it is enough to know the last timestamp and what was seen at it.
+    An event without one belongs to the one before it.
 
     Attributes:
         truncated: How often a replay began after the last event that was seen: lines were lost on the Hub's side.
@@ -81,12 +85,14 @@ class ReplayFilter:
     def __init__(self) -> None:
         self.truncated = 0
         self._last = ""
+        self._now = ""
         self._at_last: Counter[int] = Counter()
         self._replayed: Counter[int] = Counter()
         self._first_of_connection = False
 
     def reconnect(self) -> None:
         """A new connection begins."""
+        self._now = ""
         self._replayed = Counter()
         self._first_of_connection = bool(self._last)
 
@@ -94,11 +100,12 @@ class ReplayFilter:
         """Whether this event was not let through before."""
         if text.startswith(STARTED):
             return False  # a marker of the server that each connection begins with
+        self._now = stamp = stamp or self._now
         if self._first_of_connection:
             self._first_of_connection = False
             if stamp > self._last:
                 self.truncated += 1
-        if stamp and stamp < self._last:
+        if stamp < self._last:
             return False
         mark = hash(text)
         if stamp == self._last:
@@ -111,7 +118,6 @@ class ReplayFilter:
         self._at_last = Counter({mark: 1})
         self._replayed = Counter({mark: 1})
         return True
-
 
     def has(self, stamp: str, text: str) -> bool:
         """Whether this event was let through, being the newest one of the log."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hf_train.errors import BadInput
-from hf_train.snapshot.git import Entry, Git
+from hf_train.snapshot.git import Entry, Git, check_name
 
 MAX_BYTES = 500 << 20
 MAX_FILES = 20_000
@@ -150,6 +150,7 @@ def _plain(folder: Path, exclude: Sequence[str]) -> Gathered:
             if _left_out(path, exclude):
                 continue
             _refuse([path])
+            check_name(path)
             if on_disk.is_symlink():
                 links.append((path, _inside(path, os.readlink(on_disk))))  # noqa: PTH115
             elif on_disk.is_file():

@@ -138,6 +138,20 @@ def _text(path: bytes) -> str:
         text = path.decode()
     except UnicodeDecodeError:
         raise BadInput([f"path: the file name {path!r} is not UTF-8, so a bucket cannot hold it"]) from None
-    if any(sign in text for sign in ("\n", "\r", "\\", "\t")):
-        raise BadInput([f"path: the file name {text!r} holds a character that a bucket cannot hold"])
+    check_name(text)
     return str(PurePosixPath(text))
+
+
+def check_name(path: str) -> None:
+    """Refuse a name that a bucket, or our lists of names by line, cannot hold.
+
+    Raises:
+        BadInput: There is such a character in it.
+    """
+    if any(sign in path for sign in "\n\r\\\t") or _is_broken(path):
+        raise BadInput([f"path: the file name {path!r} holds a character that a bucket cannot hold"])
+
+
+def _is_broken(path: str) -> bool:
+    """Whether a name of the disk is not UTF-8 (Python keeps such bytes as lone surrogates)."""
+    return any("\ud800" <= sign <= "\udfff" for sign in path)
