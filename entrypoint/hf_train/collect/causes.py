@@ -182,7 +182,7 @@ class Causes:
     def _line(self, text: str, bare: str, rank: int | None) -> None:
         number, advances = self._ledger.line, self._ledger.tracker.advances
         stripped = payload(bare).strip() if any(word in bare for word in _EXCEPTION_WORDS) else ""
-        if not stripped or not _EXCEPTION.match(stripped):
+        if not stripped or not _EXCEPTION.match(stripped[:400]):
             near = rank in self._open or number - self._last_exception.get(rank, -1000) <= _CONTEXT
             self._keep(self._others, _Line(text[:2000], rank, number, advances, context=near))
             return

@@ -10,7 +10,6 @@ reading = reader.close()
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -37,15 +36,16 @@ class _Route(NamedTuple):
 _NOWHERE = _Route((), cause=False, link=False)
 
 
-def _offered(family: Family, bare: str) -> bool:
+def _any_of(needles: tuple[str, ...], text: str) -> bool:
+    for needle in needles:  # noqa: SIM110 - a generator costs three times as much here
+        if needle in text:
+            return True
+    return False
+
+
+def _offered(family: Family, needles: tuple[str, ...], bare: str) -> bool:
     """Whether a segment, without its digits, may be the family's."""
-    found = any(_without_digits(needle) in bare for needle in family.needles)
-    return found and (family.wants is None or family.wants(bare))
-
-
-@lru_cache(maxsize=1024)
-def _without_digits(needle: str) -> str:
-    return needle.translate(_NO_DIGITS)
+    return _any_of(needles, bare) and (family.wants is None or family.wants(bare))
 
 
 class LogReader:
@@ -56,7 +56,10 @@ class LogReader:
         self._ledger = Ledger()
         self._causes = Causes(self._ledger)
         self._links = Links()
-        self._rows = tuple((family, family.make(self._ledger)) for family in FAMILIES)
+        self._rows = tuple(
+            (family, tuple(needle.translate(_NO_DIGITS) for needle in family.needles), family.make(self._ledger))
+            for family in FAMILIES
+        )
         self._routes: dict[bytes | None, _Route] = {}
         self._cut: str | None = None
         self._reading: LogReading | None = None
@@ -107,7 +110,7 @@ class LogReader:
             shape = text.encode("utf-8", "replace").translate(None, b"0123456789") if len(text) <= _SHAPE else None
             route = routes.get(shape)
             if route is None:
-                route = self._route(text)
+                route = self._route(text, shape)
                 if shape is not None:
                     if len(routes) >= _ROUTES:
                         routes.clear()
@@ -122,13 +125,13 @@ class LogReader:
             if route.link and self._links.read(text):
                 ledger.success()
 
-    def _route(self, text: str) -> _Route:
+    def _route(self, text: str, shape: bytes | None) -> _Route:
         """Who may want lines of this shape. Digits do not count, so the answer holds for the whole shape."""
-        bare = text.translate(_NO_DIGITS)
-        families = tuple(read for family, read in self._rows if _offered(family, bare))
+        bare = text.translate(_NO_DIGITS) if shape is None else shape.decode("utf-8", "replace")
+        families = tuple([read for family, needles, read in self._rows if _offered(family, needles, bare)])
         # Boxes hold tables and text of models.
-        cause = "│" not in text and any(needle in bare for needle in NEEDLES)
-        link = "://" in text and any(needle in bare for needle in LINK_NEEDLES)
+        cause = "│" not in bare and _any_of(NEEDLES, bare)
+        link = "://" in bare and _any_of(LINK_NEEDLES, bare)
         return _Route(families, cause, link) if families or cause or link else _NOWHERE
 
     def _read_cut(self, text: str) -> None:
@@ -137,9 +140,9 @@ class LogReader:
         self._causes.recent.append(text)
         whole = whole_tokens(text)
         claimed = False
-        for family, read in self._rows:
+        for family, needles, read in self._rows:
             part = text if family.closed else whole
-            if not claimed and _offered(family, part.translate(_NO_DIGITS)):
+            if not claimed and _offered(family, needles, part.translate(_NO_DIGITS)):
                 claimed = read(part)
         if any(needle in text for needle in NEEDLES):
             self._causes.read(text)

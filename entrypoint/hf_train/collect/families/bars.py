@@ -40,9 +40,10 @@ class _Bars:
         self._ledger = ledger
 
     def read(self, text: str) -> bool:
-        found = _BAR.search(text)
+        at = text.find("%|")
+        found = _BAR.search(text, at - 3 if at > 3 else 0)
         if not found:
-            return "%|" in text  # a bar of examples or bytes, or a cut one
+            return at >= 0  # a bar of examples or bytes, or a cut one
         step, total, elapsed, left, speed, unit, postfix = found.group(2, 3, 4, 5, 6, 7, 8)
         label, epoch, pairs = _label(text[: found.start()])
         number = to_number(speed)

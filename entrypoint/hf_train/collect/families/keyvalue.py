@@ -103,7 +103,7 @@ def _make(ledger: Ledger) -> Read:
     return _KeyValue(ledger).read
 
 
-_CANDIDATE = re.compile(r"([^\W\d][\w/@.-]{0,80})(?=[)\]\"']{0,2}\s{0,20}[:=]|\s|\|)")
+_CANDIDATE = re.compile(r"(?<![\w/@.-])([^\W\d][\w/@.-]{0,80})(?=[)\]\"']{0,2}\s{0,20}[:=]|\s|\|)")
 
 
 def _wants(bare: str) -> bool:

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to_number, word_set
 
-_VALUE = re.compile(
-    rf"""[:=]\s{{0,20}}(?:tensor\(|np\.\w+\(|\[)?(-?\d+(?:,\d+)+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"""
+_WORD = r"[^\W\d][\w/@.%-]{0,80}"
+_PAIR = re.compile(
+    # Not an option (--loss=1), a variable or a path; then perhaps a qualifying word, and the name.
+    rf"(?<![\w/@.%$\\-])(?:({_WORD}) )?({_WORD})(?:\s?\([^()\n]{{1,20}}\))?[\"'\])]{{0,2}}"
+    rf"\s{{0,20}}[:=]\s{{0,20}}(?:tensor\(|np\.\w{{1,20}}\(|\[)?(-?\d+(?:,\d+)+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"
     r"(?=$|[\s,;|)\]%(}<&]|[.:](?:\s|$))"
 )
-_FRACTION = re.compile(r"[:=]\s{0,20}\d{1,12}\s?/\s?\d{1,12}\s?\((\d{1,3}(?:\.\d+)?)\s?%\)")
+_FRACTION = re.compile(
+    rf"(?<![\w/@.%-])(?:({_WORD}) )?({_WORD})\s{{0,4}}[:=]\s{{0,20}}"
+    r"\d{1,12}\s?/\s?\d{1,12}\s?\((\d{1,3}(?:\.\d+)?)\s?%\)"
+)
 _BARE = re.compile(
     r"(?i)(?<![\w/.@-])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
     r"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{1,3}|prec@\d{1,3}|top\d))\s{1,6}(\d{1,12}\.\d+(?:e[-+]?\d+)?|nan|inf)"
@@ -25,7 +30,6 @@ _BARE = re.compile(
 _BARE_HINTS = ("oss ", "oss\t", "cc ", "cc\t", "acy ", "pl ", "ity ", "@1 ", "@5 ", "@1\t", "@5\t", "nll ", "top")
 _PIPED = re.compile(rf"\|\s*([a-z][\w.@]{{0,40}})\s+({NUMBER}|nan|inf)\s*(?=\||$)")
 _CELL = re.compile(rf"^\|?\s*([A-Za-z][\w/]{{0,60}})\s+\|\s+({NUMBER}|nan|inf)\s+\|\s*$")
-_NAME = re.compile(r"([^\W\d][\w/@.%-]{0,80})(?:\s?\([^()]{1,20}\))?$")
 _QUALIFIERS = word_set(
     """
     train training val valid validation test testing eval evaluation dev avg average mean total lm mlm best final grad
@@ -82,40 +86,18 @@ def _unmarked(text: str) -> list[tuple[str, str]]:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, float]]:
-    start = 0
-    for found in _VALUE.finditer(text):
-        name = _name(text[max(start, found.start() - 160) : found.start()])
-        start = found.end()
-        value = _value(found[1], text)
-        if name and value is not None:
-            yield name, value
-    for fraction in _FRACTION.finditer(text) if "/" in text and "%" in text else ():
-        name = _name(text[max(0, fraction.start() - 160) : fraction.start()])
-        if name:
-            yield name, float(fraction[1])
-
-
-@lru_cache(maxsize=4096)
-def _name(before: str) -> str | None:
-    """The name at the end of what stands before a value."""
-    found = _NAME.search(before.rstrip(" \t\"'])"))
-    if not found:
-        return None
-    name = found[1]
-    rest = before[: found.start(1)].rstrip("\"'[(")
-    if rest.endswith(("-", "$", "\\")):
-        return None  # an option, a variable or a path
-    if rest.endswith(" "):
-        # "train Loss", "lm loss", "grad norm": qualifying words belong to the name.
-        previous = _NAME.search(rest[:-1])
-        if previous and previous.end() == len(rest) - 1 and previous[1].lower() in _QUALIFIERS:
-            name = f"{previous[1]} {name}"
-    return name
+    for before, word, printed in _PAIR.findall(text):
+        value = to_number(printed) if "," not in printed else _value(printed, text)
+        if value is not None:
+            # "train Loss", "lm loss", "grad norm": qualifying words belong to the name.
+            yield f"{before} {word}" if before and before.lower() in _QUALIFIERS else word, value
+    if "/" in text and "%" in text:
+        for before, word, printed in _FRACTION.findall(text):
+            yield f"{before} {word}" if before and before.lower() in _QUALIFIERS else word, float(printed)
 
 
 def _value(printed: str, text: str) -> float | None:
-    if "," not in printed:
-        return to_number(printed)
+    """A number with commas: decimal, thousands, or neither when it may be either."""
     whole, _, rest = printed.partition(",")
     thousands = len(whole.lstrip("-")) <= 3 and all(len(part) == 3 for part in rest.split(","))
     if not thousands or whole.lstrip("-") == "0":
