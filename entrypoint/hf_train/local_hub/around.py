@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 import traceback
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hf_train.local_hub import transport
 from hf_train.local_hub.faults import Faults
-from hf_train.local_hub.http import error
+from hf_train.local_hub.http import error, iso, now
 
 MAX_REQUESTS = 20_000
 MAX_BODY = 1 << 16
@@ -45,6 +46,7 @@ class Around:
         self._requests.append(entry)
         noted, watched = _noting(receive, entry, scope), _watching(send, entry)
         fault = self._faults.route(scope["method"], scope["path"])
+        start = time.monotonic()
         try:
             if fault is None:
                 await self._inner(scope, noted, watched)
@@ -56,6 +58,8 @@ class Around:
                 await error(500, "Internal Error - We're working hard to fix this as soon as possible!")(
                     scope, receive, watched
                 )
+        finally:
+            entry["seconds"] = round(time.monotonic() - start, 4)
 
     async def _strike(self, fault: Mapping[str, str], scope: Scope, receive: Receive, send: Send) -> None:
         after = "after" in {fault.get("drop"), fault.get("rst")} or "after-effect" in fault
@@ -132,6 +136,7 @@ def _change(item: Any, path: tuple[str, ...], value: str | None) -> None:
 def _entry(scope: Scope) -> dict[str, Any]:
     headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
     return {
+        "at": iso(now()),
         "method": scope["method"],
         "path": scope["path"],
         "query": scope["query_string"].decode("latin-1"),
@@ -139,6 +144,7 @@ def _entry(scope: Scope) -> dict[str, Any]:
         "user-agent": headers.get("user-agent", ""),
         "body": "",
         "status": None,
+        "seconds": None,
     }
 
 

@@ -74,7 +74,7 @@ class LocalHubHandle:
         self._ask("DELETE", "/__admin/faults")
 
     def requests(self, method: str = "", path: str = "") -> list[dict[str, Any]]:
-        """What was asked so far, oldest first: method, path, query, JSON body without secrets, status.
+        """What was asked so far, oldest first: method, path, query, JSON body without secrets, status, seconds.
 
         Args:
             method: Only of this method.
