@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,17 +54,27 @@ class Cli:
 
     def __call__(self, *words: str, code: int = 0, timeout_s: float = 60) -> str:
         """Output of `hf WORDS`, both streams, which must end with this code."""
+        out, err = self._finish(words, code, timeout_s)
+        return out + err
+
+    def json(self, *words: str) -> Any:
+        """What `hf WORDS --json` prints on standard output."""
+        out, _ = self._finish((*words, "--json"), 0, 60)
+        return json.loads(out)
+
+    def _finish(self, words: Sequence[str], code: int, timeout_s: float) -> tuple[str, str]:
         process = self.start(*words)
         try:
             out, err = process.communicate(timeout=timeout_s)
         finally:
             process.kill()
         assert process.returncode == code, f"hf {' '.join(words)}: {process.returncode}\n{out}\n{err}"
-        return out + err
+        return out, err
 
     def launch(self, *words: str) -> str:
         """Id of the Job that `hf jobs run -q -d WORDS` starts."""
-        return self("jobs", "run", "-q", "-d", *words).strip().splitlines()[-1]
+        out, _ = self._finish(("jobs", "run", "-q", "-d", *words), 0, 60)
+        return out.strip().splitlines()[-1]
 
 
 def eventually(condition: Callable[[], Any], timeout_s: float = 10) -> Any:
