@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete, HfApi
@@ -21,7 +22,7 @@ def folder_of(root: Path) -> dict[str, str]:
 
 def main(repo_name: str, scratch: Path) -> None:
     api = HfApi()
-    told: dict = {"version": huggingface_hub.__version__, "user": api.whoami()["name"]}
+    told: dict[str, Any] = {"version": huggingface_hub.__version__, "user": api.whoami()["name"]}
     url = api.create_repo(repo_name, private=True)
     api.create_repo(repo_name, exist_ok=True)
     repo = url.repo_id
@@ -41,7 +42,7 @@ def main(repo_name: str, scratch: Path) -> None:
     folder = api.upload_folder(folder_path=local, repo_id=repo, commit_message="a folder")
     api.create_tag(repo, tag="v1", tag_message="first")
     api.create_branch(repo, branch="dev")
-    operations = [
+    operations: list[CommitOperationAdd | CommitOperationCopy | CommitOperationDelete] = [
         CommitOperationCopy("model.safetensors", "copy.safetensors"),
         CommitOperationDelete("weights.bin"),
         CommitOperationAdd("more.txt", b"more"),
@@ -56,8 +57,8 @@ def main(repo_name: str, scratch: Path) -> None:
     told["oids"] = [one.oid, folder.oid, last.oid]
     told["sha"] = info.sha
     told["tags"] = info.tags
-    told["sizes"] = {sibling.rfilename: sibling.size for sibling in info.siblings}
-    told["lfs"] = {sibling.rfilename: sibling.lfs.sha256 for sibling in info.siblings if sibling.lfs}
+    told["sizes"] = {sibling.rfilename: sibling.size for sibling in info.siblings or ()}
+    told["lfs"] = {sibling.rfilename: sibling.lfs.sha256 for sibling in info.siblings or () if sibling.lfs}
     told["files"] = sorted(api.list_repo_files(repo))
     told["files at v1"] = sorted(api.list_repo_files(repo, revision="v1"))
     told["refs"] = sorted(ref.ref for ref in [*api.list_repo_refs(repo).branches, *api.list_repo_refs(repo).tags])
