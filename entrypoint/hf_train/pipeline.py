@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from hf_train.baseline import find, save, widest
 from hf_train.collect.reader import LogReader
-from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError, UserError
+from hf_train.errors import Interrupted, JobGone, LostSight, RefusedByHub, TransientHubError, UserError
 from hf_train.findings import collect, live
 from hf_train.gate import judge
 from hf_train.launch import Launched, by_nonce, launch, send
@@ -22,7 +22,9 @@ from hf_train.show import show_plan
 from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
 from hf_train.watch import Policy, Watcher, cancel
 
-UNSEEN_WAITS_S = (0.0, 0.6)
+UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
+"""Waits before each look for a Job whose POST a signal interrupted: the Hub may make it after we hung up. In all well
+below the 10 s that a runner leaves between the first signal and SIGKILL."""
 
 
 def run(request: Request, ports: Ports) -> Report:
@@ -78,18 +80,21 @@ class _Run:
 
     def go(self) -> Report:
         snapshot: Snapshot | None = None
+        launching = False
         try:
             with self.ports.console.group("Send the code"):
                 snapshot = send(self.plan, self.ports)
                 self._say_sent(snapshot)
             reuse = self.request.inputs.reuse == "auto"
+            launching = True
             launched = launch(self.prepared, self.request.context, self.ports, reuse=reuse, snapshot=snapshot)
         except UserError as error:
             self.reporter.refused(error, self.plan)
-            self.ports.files.forget()
+            if not isinstance(error, LostSight):  # a launch without an answer may have made a Job: the cleanup looks
+                self.ports.files.forget()
             raise
         except Interrupted as stop:
-            return self._stopped_before_watch(stop, snapshot)
+            return self._stopped_before_watch(stop, snapshot, UNSEEN_WAITS_S if launching else UNSEEN_WAITS_S[:1])
         base = Report(
             context=self.request.context,
             key=self.reporter.key,
@@ -129,7 +134,8 @@ class _Run:
 
     def _finish(self, base: Report, outcome: Outcome, reader: LogReader) -> Report:
         """Collect, compare, report. The Job has ended: a signal from here on may shorten the report, not lose it."""
-        self.ports.files.forget()
+        if outcome.reason is not Reason.CANCELLED or outcome.cancel_confirmed:  # else the cleanup tries once more
+            self.ports.files.forget()
         ended = replace(base, phase=Phase.ENDED, outcome=outcome, state=outcome.state or base.state)
         reading = reader.close()
         try:
@@ -196,11 +202,11 @@ class _Run:
             log_lines=watcher.log_lines,
         )
 
-    def _stopped_before_watch(self, stop: Interrupted, snapshot: Snapshot | None) -> Report:
+    def _stopped_before_watch(self, stop: Interrupted, snapshot: Snapshot | None, waits: Sequence[float]) -> Report:
         """A signal while the code was sent or the POST was on its way: the Job may exist, so it is looked for."""
         state, confirmed = None, True
         if self.request.inputs.on_cancel != "keep":
-            for wait in UNSEEN_WAITS_S:
+            for wait in waits:
                 self.ports.clock.sleep(wait)
                 try:
                     found = by_nonce(self.plan, self.ports)
