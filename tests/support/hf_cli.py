@@ -52,29 +52,26 @@ class Cli:
             text=True,
         )
 
-    def __call__(self, *words: str, code: int = 0, timeout_s: float = 60) -> str:
+    def __call__(self, *words: str, code: int = 0) -> str:
         """Output of `hf WORDS`, both streams, which must end with this code."""
-        out, err = self._finish(words, code, timeout_s)
-        return out + err
+        return "".join(self._run(words, code))
 
     def json(self, *words: str) -> Any:
-        """What `hf WORDS --json` prints on standard output."""
-        out, _ = self._finish((*words, "--json"), 0, 60)
-        return json.loads(out)
+        """What `hf WORDS --json` prints on stdout."""
+        return json.loads(self._run((*words, "--json"), 0)[0])
 
-    def _finish(self, words: Sequence[str], code: int, timeout_s: float) -> tuple[str, str]:
+    def launch(self, *words: str) -> str:
+        """Id of the Job that `hf jobs run -q -d WORDS` starts."""
+        return self._run(("jobs", "run", "-q", "-d", *words), 0)[0].strip()
+
+    def _run(self, words: Sequence[str], code: int) -> tuple[str, str]:
         process = self.start(*words)
         try:
-            out, err = process.communicate(timeout=timeout_s)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()
         assert process.returncode == code, f"hf {' '.join(words)}: {process.returncode}\n{out}\n{err}"
         return out, err
-
-    def launch(self, *words: str) -> str:
-        """Id of the Job that `hf jobs run -q -d WORDS` starts."""
-        out, _ = self._finish(("jobs", "run", "-q", "-d", *words), 0, 60)
-        return out.strip().splitlines()[-1]
 
 
 def eventually(condition: Callable[[], Any], timeout_s: float = 10) -> Any:

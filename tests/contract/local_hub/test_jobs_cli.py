@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -60,7 +61,7 @@ def test_a_timeout_of_zero_is_refused(hf: Cli, local_hub: LocalHubHandle) -> Non
 def test_detached_json_and_quiet(hf: Cli, local_hub: LocalHubHandle) -> None:
     out = hf("jobs", "run", "-d", IMAGE, "true")
     assert f"id: {local_hub.jobs()[0]['id']}" in out
-    answer = hf.json("jobs", "run", "-d", IMAGE, "true")
+    answer = json.loads(hf.start("jobs", "run", "-d", "--json", IMAGE, "true").communicate()[0])
     assert answer["url"] == f"{local_hub.endpoint}/jobs/{local_hub.user}/{answer['id']}"
     assert hf.launch(IMAGE, "true") == local_hub.jobs()[0]["id"]
 

@@ -102,7 +102,7 @@ def test_volumes(hub: LocalHubHandle, api: HfApi, run: Run) -> None:
     api.create_bucket(bucket, exist_ok=True)
     api.batch_bucket_files(bucket, add=[(b"code\n", "code/a.txt")])
     job = run(
-        "cat /code/a.txt; touch /code/b || echo refused; echo out > /out/b.txt; id -u",
+        "cat /code/a.txt; touch /code/b 2>&1 || echo refused; echo out > /out/b.txt; id -u",
         volumes=[
             Volume(type="bucket", source=bucket, path="code", mount_path="/code", read_only=True),
             Volume(type="bucket", source=bucket, path="out", mount_path="/out"),
