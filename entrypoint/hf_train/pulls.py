@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import requests
-from github import Auth, Github, GithubException
+from github import Auth, BadAttributeException, Github, GithubException, UnknownObjectException
 from github.IssueComment import IssueComment
 from github.Repository import Repository
 
 from hf_train.values import Secret
 
 TIMEOUT_S = 15
+_FAILURES = (GithubException, BadAttributeException, requests.RequestException, ValueError)
 MAX_COMMENTS = 3000
 _WORDS = {
     401: "the GitHub token is not accepted",
@@ -52,16 +54,14 @@ class GitHubPulls:
         """Write the sticky comment; an older double of ours (two runs raced) is removed."""
         try:
             return self._upsert(number, key, body), ""
-        except GithubException as error:
+        except _FAILURES as error:
             return "", _words(error)
-        except requests.RequestException as error:
-            return "", f"GitHub does not answer ({type(error).__name__})"
 
     def previous_comment(self, number: int, key: str) -> str:
         """Body of the sticky comment."""
         try:
             found = next(self._mine(number, key), None)
-        except (GithubException, requests.RequestException):
+        except _FAILURES:
             return ""
         return found.body if found else ""
 
@@ -80,10 +80,8 @@ class GitHubPulls:
                 repo.create_check_run(name, sha, status="completed", conclusion=conclusion, output=output)
             else:
                 self._checks[name] = repo.create_check_run(name, sha, status="in_progress", output=output).id
-        except GithubException as error:
+        except _FAILURES as error:
             return _words(error)
-        except requests.RequestException as error:
-            return f"GitHub does not answer ({type(error).__name__})"
         return ""
 
     def _repo(self) -> Repository:
@@ -98,14 +96,18 @@ class GitHubPulls:
         issue = self._repo().get_issue(number)
         try:
             created = issue.create_comment(body)
-        except requests.Timeout:
+        except (requests.RequestException, GithubException) as error:
+            if isinstance(error, GithubException) and error.status < 500:
+                raise
+            # No clear answer: it may be stored all the same, and a second POST would make two.
             stored = next(self._mine(number, key), None)
             if stored is None:
                 raise
             return str(stored.html_url)
         doubles = list(self._mine(number, key))
         for double in doubles[1:]:
-            double.delete()
+            with contextlib.suppress(UnknownObjectException):  # the other run was quicker
+                double.delete()
         if doubles and doubles[0].id != created.id:
             doubles[0].edit(body)
             return str(doubles[0].html_url)
@@ -131,5 +133,7 @@ class GitHubPulls:
         return author == self._login if self._login else author.endswith("[bot]")
 
 
-def _words(error: GithubException) -> str:
-    return _WORDS.get(error.status, f"GitHub answers {error.status}")
+def _words(error: Exception) -> str:
+    if isinstance(error, GithubException):
+        return _WORDS.get(error.status, f"GitHub answers {error.status}")
+    return f"GitHub does not answer ({type(error).__name__})"
