@@ -1,0 +1,280 @@
+"""The pull request on the GitHub stub: one comment that lives, and nothing of GitHub ever changes a verdict."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from github.Issue import Issue
+from github.IssueComment import IssueComment
+
+from hf_train import pulls
+from hf_train.pulls import GitHubPulls
+from hf_train.values import Secret
+from support import events
+from support.github_stub import GitHubStub, Token
+from support.local_hub_process import Hub
+from support.product import Done, Product, on_github
+
+KEY = "<!-- hf-train:train / train -->"
+OK = ("--path", "none", "--", "sh", "-c", "echo \"{'loss': 0.5}\"")
+FAILS = ("--path", "none", "--", "sh", "-c", "exit 3")
+
+
+@pytest.fixture
+def github() -> Iterator[GitHubStub]:
+    """GitHub with pull request 7; two tokens: a workflow's and one of a fork's pull request."""
+    with GitHubStub() as server:
+        server.state.add_pull(7)
+        server.state.tokens |= {"ghs_localworkflow1": Token(), "ghs_localfork00001": Token(write=False)}
+        yield server
+
+
+@pytest.fixture
+def client(github: GitHubStub) -> GitHubPulls:
+    """The adapter, as a workflow has it."""
+    return client_of(github)
+
+
+def client_of(github: GitHubStub, token: str = "ghs_localworkflow1", url: str = "") -> GitHubPulls:
+    """An adapter with this token."""
+    return GitHubPulls(url or github.url, Secret(token), "octo/proj")
+
+
+@pytest.fixture
+def step(product: Product, github: GitHubStub, tmp_path: Path) -> Product:
+    """The product in a step of a pull request."""
+    event = events.load("pull_request_labeled")
+    files = on_github(tmp_path)
+    ours = {name: files[name] for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "RUNNER_TEMP")}
+    product.environ |= {
+        **event.environ,
+        **ours,
+        "GITHUB_EVENT_PATH": str(event.path),
+        "GITHUB_API_URL": github.url,
+        "HF_TRAIN_GITHUB_TOKEN": "ghs_localworkflow1",
+    }
+    return product
+
+
+def bodies(github: GitHubStub) -> list[str]:
+    """Bodies of the comments."""
+    return [comment.body for comment in github.comments()]
+
+
+def writes(github: GitHubStub) -> list[str]:
+    """Requests that change something."""
+    return [f"{one.method} {one.status}" for one in github.requests if one.method != "GET"]
+
+
+def test_a_run_has_one_comment_that_lives(step: Product, github: GitHubStub) -> None:
+    done = step.run(*OK)
+    assert done.code == 0, done.out
+    (comment,) = github.comments()
+    versions = [*comment.edits, comment.body]
+    assert all(version.startswith(KEY) for version in versions)
+    assert len(versions) >= 2, "queued, then the result"
+    assert "| `loss` | 0.5 |" in comment.body
+    assert done.report["comment-url"] == done.outputs["comment-url"]
+    assert done.report["comment-url"].endswith(f"#issuecomment-{comment.id}")
+    assert comment.body == (done.folder / "comment.md").read_text()
+    again = step.run("--reuse", "never", *FAILS)
+    assert again.code == 1
+    assert len(github.comments()) == 1
+    assert "exit code 3" in bodies(github)[0]
+
+
+def test_the_comment_is_found_behind_250_others(client: GitHubPulls, github: GitHubStub) -> None:
+    repo = github.state.repos["octo/proj"]
+    for number in range(125):
+        github.state.add_comment(repo, 7, f"{number}", "octocat")
+    assert client.upsert_comment(7, KEY, f"{KEY}\none")[1] == ""
+    for number in range(125):
+        github.state.add_comment(repo, 7, f"{number}", "octocat")
+    github.requests.clear()
+    client_of(github).upsert_comment(7, KEY, f"{KEY}\ntwo")
+    assert [body for body in bodies(github) if body.startswith(KEY)] == [f"{KEY}\ntwo"]
+    assert len(github.requests) <= 5
+
+
+def test_what_is_behind_on_page_three_is_found(client: GitHubPulls, github: GitHubStub) -> None:
+    repo = github.state.repos["octo/proj"]
+    for number in range(250):
+        github.state.add_comment(repo, 7, f"{number}", "octocat")
+    client.upsert_comment(7, KEY, f"{KEY}\none")
+    client_of(github).upsert_comment(7, KEY, f"{KEY}\ntwo")
+    assert [body for body in bodies(github) if body.startswith(KEY)] == [f"{KEY}\ntwo"]
+
+
+@pytest.mark.parametrize(
+    ("login", "body"),
+    [
+        ("mallory", f"{KEY}\nplanted"),
+        ("github-actions[bot]", f"quoted:\n{KEY}"),
+        ("github-actions[bot]", "<!-- hf-train:train / other -->\nanother leg"),
+    ],
+)
+def test_a_foreign_marker_is_not_ours(login: str, body: str, client: GitHubPulls, github: GitHubStub) -> None:
+    github.state.add_comment(github.state.repos["octo/proj"], 7, body, login)
+    client.upsert_comment(7, KEY, f"{KEY}\nmine")
+    assert bodies(github) == [body, f"{KEY}\nmine"]
+
+
+def test_a_persons_token_knows_its_own_comments(github: GitHubStub) -> None:
+    github.state.tokens["ghs_localperson001"] = Token(login="mona", installation=False)
+    github.state.add_comment(github.state.repos["octo/proj"], 7, f"{KEY}\nof the bot", "github-actions[bot]")
+    client_of(github, "ghs_localperson001").upsert_comment(7, KEY, f"{KEY}\none")
+    client_of(github, "ghs_localperson001").upsert_comment(7, KEY, f"{KEY}\ntwo")
+    assert bodies(github) == [f"{KEY}\nof the bot", f"{KEY}\ntwo"]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 422, 429, 500, 503, 0])
+@pytest.mark.parametrize(("words", "code"), [(OK, 0), (FAILS, 1)])
+def test_a_github_that_refuses_does_not_change_the_verdict(
+    status: int, words: tuple[str, ...], code: int, step: Product, github: GitHubStub
+) -> None:
+    github.fail("/", status, times=-1)
+    done = step.run("--check", *words)
+    assert done.code == code, done.out
+    assert "The comment could not be written" in done.problems
+    assert "The check could not be written" in done.problems
+    assert done.outputs["exit-code"] == str(code)
+    assert "ghs_localworkflow1" not in done.out.replace("::add-mask::ghs_localworkflow1", "")
+
+
+@pytest.mark.parametrize(("words", "code"), [(OK, 0), (FAILS, 1)])
+def test_a_github_that_is_silent_does_not_change_the_verdict(
+    words: tuple[str, ...], code: int, step: Product, github: GitHubStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulls, "TIMEOUT_S", 1)
+    github.fail("/comments", 200, times=-1, delay_s=1.4)
+    done = step.run(*words)
+    assert done.code == code, done.out
+    assert "GitHub does not answer" in done.problems
+
+
+def test_a_token_that_may_not_write_is_said(step: Product, github: GitHubStub) -> None:
+    done = step.run(*OK, env={"HF_TRAIN_GITHUB_TOKEN": "ghs_localfork00001"})
+    assert (done.code, github.comments()) == (0, [])
+    assert "may not write here" in done.problems
+    assert (done.folder / "comment.md").read_text().startswith(KEY)
+
+
+@pytest.mark.parametrize(
+    ("status", "delay_s"), [(201, 1.4), (0, 0.0), (502, 0.0), (504, 0.0)], ids=["timeout", "reset", "502", "504"]
+)
+def test_a_comment_that_was_stored_without_an_answer_is_not_written_twice(
+    status: int, delay_s: float, client: GitHubPulls, github: GitHubStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulls, "TIMEOUT_S", 1)
+    github.fail("/comments", status, method="POST", after=True, delay_s=delay_s)
+    url, problem = client_of(github).upsert_comment(7, KEY, f"{KEY}\none")
+    assert problem == ""
+    assert url.endswith(f"#issuecomment-{github.comments()[0].id}")
+    assert bodies(github) == [f"{KEY}\none"]
+    client.upsert_comment(7, KEY, f"{KEY}\ntwo")
+    assert bodies(github) == [f"{KEY}\ntwo"]
+
+
+def test_two_runs_that_race_leave_one_comment(github: GitHubStub) -> None:
+    """Both list, both find nothing, both create: held at the POST until both are there."""
+    barrier = threading.Barrier(2)
+    held = threading.local()
+
+    def create(issue: Issue, body: str) -> IssueComment:
+        if not getattr(held, "was", False):
+            held.was = True
+            barrier.wait(5)
+        return original(issue, body)
+
+    original = Issue.create_comment
+    results: list[tuple[str, str]] = []
+
+    def run(text: str) -> None:
+        results.append(client_of(github).upsert_comment(7, KEY, f"{KEY}\n{text}"))
+
+    with mock.patch.object(Issue, "create_comment", create):
+        threads = [threading.Thread(target=run, args=(text,)) for text in ("one", "two")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(15)
+    assert [problem for _, problem in results] == ["", ""]
+    assert len(github.comments()) == 1
+    assert bodies(github)[0] in {f"{KEY}\none", f"{KEY}\ntwo"}
+    client_of(github).upsert_comment(7, KEY, f"{KEY}\nthree")
+    assert bodies(github) == [f"{KEY}\nthree"]
+
+
+def test_an_unchanged_comment_is_not_written_again(client: GitHubPulls, github: GitHubStub) -> None:
+    client.upsert_comment(7, KEY, f"{KEY}\none")
+    client.upsert_comment(7, KEY, f"{KEY}\none")
+    assert writes(github) == ["POST 201"]
+
+
+def test_the_check_follows_the_run(step: Product, github: GitHubStub) -> None:
+    for words, conclusion in ((OK, "success"), (FAILS, "failure")):
+        step.run("--check", "--comment", "never", *words)
+        checks = list(github.state.repos["octo/proj"].checks.values())
+        assert (checks[-1]["status"], checks[-1]["conclusion"]) == ("completed", conclusion)
+        assert checks[-1]["head_sha"] == "1" * 40, "the head that people see, not the merge commit"
+    assert [one.method for one in github.requests if one.path.endswith("/check-runs")] == ["POST", "POST"]
+    assert github.comments() == []
+
+
+def _modes(step: Product, mode: str, *runs: tuple[str, ...]) -> list[Done]:
+    return [step.run("--comment", mode, "--reuse", "never", *words) for words in runs]
+
+
+def test_comment_never_asks_nothing_of_github(step: Product, github: GitHubStub) -> None:
+    _modes(step, "never", OK, FAILS)
+    assert github.requests == []
+
+
+def test_comment_on_failure(step: Product, github: GitHubStub) -> None:
+    _modes(step, "on-failure", OK)
+    assert github.comments() == []
+    _modes(step, "on-failure", FAILS)
+    assert "exit code 3" in bodies(github)[0]
+
+
+def test_comment_on_change(step: Product, github: GitHubStub) -> None:
+    _modes(step, "on-change", OK)
+    (first,) = github.comments()
+    _modes(step, "on-change", OK)
+    assert github.comments()[0].edits == first.edits
+    assert github.comments()[0].body == first.body
+    better = ("--path", "none", "--", "sh", "-c", "echo \"{'loss': 0.4}\"")
+    _modes(step, "on-change", better)
+    assert "| `loss` | 0.4 |" in bodies(github)[0]
+
+
+def test_a_github_enterprise_server(step: Product, github: GitHubStub) -> None:
+    done = step.run("--check", *OK, env={"GITHUB_API_URL": github.enterprise_url, "GITHUB_SERVER_URL": github.url})
+    assert (done.code, done.report["problems"], len(github.comments())) == (0, [], 1)
+    assert f"{github.url}/octo/proj/commit/" in bodies(github)[0]
+
+
+def test_a_push_has_no_pull_request_to_write_on(product: Product, github: GitHubStub, tmp_path: Path) -> None:
+    env = {**on_github(tmp_path), "GITHUB_API_URL": github.url, "HF_TRAIN_GITHUB_TOKEN": "ghs_localworkflow1"}
+    assert product.run(*OK, env=env).code == 0
+    assert github.requests == []
+
+
+def test_what_the_hub_refuses_stands_in_the_comment(step: Product, account: Hub, github: GitHubStub) -> None:
+    account.fault("POST /api/jobs/* status=402 message='Add credits'")
+    assert step.run(*OK).code == 3
+    assert "Add credits" in bodies(github)[0]
+
+
+def test_a_cancelled_run_closes_its_comment(step: Product, account: Hub, github: GitHubStub) -> None:
+    threading.Timer(1.5, account.cancel_all).start()
+    done = step.run("--path", "none", "--", "sleep", "30")
+    assert done.code == 4
+    (body,) = bodies(github)
+    assert "ancelled" in body.splitlines()[2]
+    assert json.dumps(done.report)
