@@ -12,7 +12,9 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smhd])")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
-_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+# As `validate_repo_id` of huggingface_hub 2.4.0 (`utils/_validators.py`), with an owner.
+_PART_OF_REPO = r"(?=[^/]{1,96}(?:/|$))[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?"
+_REPO = re.compile(rf"(?!.*(?:--|\.\.|\.git$)){_PART_OF_REPO}/{_PART_OF_REPO}")
 _KINDS: dict[str, VolumeKind] = {
     "models": "model",
     "datasets": "dataset",

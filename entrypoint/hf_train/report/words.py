@@ -92,4 +92,5 @@ def link(text: str, url: str) -> str:
 def anchor(markdown: str, url: str) -> str:
     """A link whose text is Markdown of ours; only the text when the address is not a plain http(s) one."""
     plain = _URL.fullmatch(url) and "(" not in url and ")" not in url
-    return f"[{markdown}]({url})" if plain else markdown
+    # `&lt;` in an address would be read as an entity, and the link would lead elsewhere.
+    return f"[{markdown}]({url.replace('&', '&amp;')})" if plain else markdown

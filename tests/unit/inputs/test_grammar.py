@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from huggingface_hub.errors import HfUriError
 from huggingface_hub.utils._hf_uris import parse_hf_mount
+from huggingface_hub.utils._validators import validate_repo_id
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -100,7 +101,32 @@ def test_a_flavor_name(text: str, good: bool) -> None:
             grammar.flavor(text)
 
 
-@pytest.mark.parametrize("text", ["alice", "alice/m/x", "/m", "alice/", "a b/c", "-a/b", "alice/" + "x" * 97])
+@given(st.from_regex(r"[A-Za-z0-9._-]{1,8}/[A-Za-z0-9._-]{1,8}(\.git)?", fullmatch=True))
+def test_a_repo_id_is_one_for_the_library_too(text: str) -> None:
+    try:
+        grammar.repo(text)
+    except ValueError:
+        return
+    validate_repo_id(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "alice",
+        "alice/m/x",
+        "a/b--c",
+        "a/b..c",
+        "a/b.",
+        "a-/b",
+        "a/b.git",
+        "/m",
+        "alice/",
+        "a b/c",
+        "-a/b",
+        "alice/" + "x" * 97,
+    ],
+)
 def test_a_repo_id_has_an_owner_and_a_name(text: str) -> None:
     assert grammar.repo("alice/m.1_x-y") == "alice/m.1_x-y"
     with pytest.raises(ValueError, match="OWNER/NAME"):
@@ -139,7 +165,7 @@ def test_what_is_no_mount_is_refused(text: str) -> None:
 
 # ---- volumes, beside the library's own reader ----
 
-_NAME = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
+_NAME = st.from_regex(r"[A-Za-z0-9]([._-]?[A-Za-z0-9_]){0,20}", fullmatch=True).filter(lambda name: name[-4:] != ".git")
 _SEGMENT = st.from_regex(r"[A-Za-z0-9_.@ +=,%~-]{1,12}", fullmatch=True).filter(lambda text: text not in {".", ".."})
 _REVISION = st.one_of(
     st.none(),
