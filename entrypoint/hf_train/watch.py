@@ -74,6 +74,7 @@ class Watcher:
     _last_word: float = field(default=0.0, init=False)
     _looks_since_end: int | None = field(default=None, init=False)
     _lines_at_end: int = field(default=-1, init=False)
+    _cut_short: bool = field(default=False, init=False)
     _strange: set[str] = field(default_factory=set, init=False)
 
     def run(self) -> Outcome:
@@ -183,7 +184,7 @@ class Watcher:
         """
         assert self._feed is not None  # noqa: S101  (its caller looked)
         if self._looks_since_end is None:
-            self._take(0.0)
+            self._take_all()
             self._looks_since_end = 0
             if self.log_lines != self._lines_at_end:
                 self._next_look = now
@@ -195,13 +196,19 @@ class Watcher:
         else:
             self.clock.sleep(wait)
 
-    def _take(self, wait: float) -> None:
+    def _take_all(self) -> None:
+        """What the feed holds already: it may be many batches."""
+        while self._take(0.0):
+            pass
+
+    def _take(self, wait: float) -> bool:
         assert self._feed is not None  # noqa: S101  (its callers looked)
         lines = self._feed.take(wait)
         if lines:
             self.log_lines += len(lines)
             self._last_word = self.clock.monotonic()
             self.on_lines(lines)
+        return bool(lines)
 
     def _heartbeat(self) -> None:
         self._last_word = self.clock.monotonic()
@@ -218,7 +225,8 @@ class Watcher:
         deadline = self.clock.monotonic() + DRAIN_S
         while not self._feed.ended and self.clock.monotonic() < deadline:
             self._take(TAKE_S)
-        self._take(0.0)
+        self._cut_short = not self._feed.ended
+        self._take_all()
 
     def _outcome(self, reason: Reason, *, cancelled: bool = False) -> Outcome:
         return Outcome(
@@ -226,7 +234,10 @@ class Watcher:
             reason=reason,
             cancel_confirmed=cancelled,
             log_lines=self.log_lines,
-            log_problems=self._feed.problems if self._feed else (),
+            log_problems=(
+                *(self._feed.problems if self._feed else ()),
+                *(["The end of the log was not seen in time."] if self._cut_short else ()),
+            ),
         )
 
 

@@ -396,3 +396,13 @@ def test_a_signal_while_the_report_is_written_does_not_lose_it(world: World) -> 
     _, code = go(world)
     assert code == 0
     assert "report.json" in world.files.reports
+
+
+def test_a_long_log_is_taken_to_its_last_line(world: World) -> None:
+    """The stream has ended while the feed still holds many batches: the last lines are the metrics."""
+    world.hub.life = [(0.0, Stage.RUNNING), (0.5, Stage.COMPLETED)]
+    world.hub.log = [(0.0, f"line {number}") for number in range(1000)] + [(0.0, EVAL)]
+    world.hub.log_batch, world.hub.log_held = 10, 2000
+    report, _ = go(world)
+    assert len(world.console.remote_lines) == 1001
+    assert "eval_accuracy" in {metric.name for metric in report.findings.metrics}

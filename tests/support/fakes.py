@@ -41,23 +41,26 @@ class FakeFeed:
     clock: FakeClock
     script: list[tuple[float, str]]
     closes: bool = True
+    batch: int | None = None
+    held: int = 0
     problems: tuple[str, ...] = ()
     resumed: int = 0
     closed: bool = False
 
     def take(self, timeout_s: float) -> Sequence[str]:
         deadline = self.clock.seconds + timeout_s
-        due = [line for at, line in self.script if at <= deadline]
+        due = [item for item in self.script if item[0] <= deadline][: self.batch]
         if due:
             self.clock.seconds = max(self.clock.seconds, min(at for at, _ in self.script))
-            self.script = [item for item in self.script if item[0] > deadline]
-            return due
+            self.script = [item for item in self.script if item not in due]
+            self.held -= len(due)
+            return [line for _, line in due]
         self.clock.sleep(timeout_s)
         return []
 
     @property
     def ended(self) -> bool:
-        return self.closes and not self.script
+        return self.closes and len(self.script) <= max(self.held, 0)
 
     def resume(self) -> None:
         self.resumed += 1
@@ -78,6 +81,8 @@ class FakeHub:
     life: list[tuple[float, Step]] = field(default_factory=lambda: [(0.0, Stage.RUNNING), (10.0, Stage.COMPLETED)])
     log: list[tuple[float, str]] = field(default_factory=list)
     message: str = ""
+    log_batch: int | None = None
+    log_held: int = 0
     repos: dict[str, Published] = field(default_factory=dict)
     submit_errors: list[Exception | BaseException] = field(default_factory=list)
     submit_stores_before_error: bool = False
@@ -154,7 +159,7 @@ class FakeHub:
 
     def follow(self, ref: JobRef) -> LogFeed:
         del ref
-        self.feed = FakeFeed(self.clock, list(self.log))
+        self.feed = FakeFeed(self.clock, list(self.log), batch=self.log_batch, held=self.log_held)
         return self.feed
 
     def published(self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str]) -> Published:
