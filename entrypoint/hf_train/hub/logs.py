@@ -201,6 +201,7 @@ class StreamFeed:
             else:
                 if self._has_last_event():
                     self._ended.set()
+                    self._put([])  # wakes who waits in take()
             failures = 0 if received else failures + 1
             self._wait(BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
 
