@@ -93,8 +93,9 @@ def test_wrong_words_are_2_and_one_sentence(words: Sequence[str], says: str, tmp
     assert "Traceback" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("entry", [MODULE, SCRIPT], ids=["module", "script"])
-@pytest.mark.parametrize(("command", "code"), [("train.py", ExitCode.OK), ("fail.py", ExitCode.FAILED)])
+@pytest.mark.parametrize(
+    ("entry", "command", "code"), [(MODULE, "train.py", ExitCode.OK), (SCRIPT, "fail.py", ExitCode.FAILED)]
+)
 def test_a_run_ends_with_the_code_of_the_training(
     entry: Sequence[str], command: str, code: ExitCode, account: Hub, repo: Path
 ) -> None:
