@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +21,13 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 @pytest.fixture
-def product(account: Hub, tmp_path: Path) -> Product:
+def product(account: Hub, tmp_path: Path) -> Iterator[Product]:
     """`hf-train` in a repository, with a state file."""
     repo = make_repo(tmp_path / "repo", {"train.py": "print('x')\n"})
     environ = {**account.environ, "HF_TRAIN_STATE_FILE": str(tmp_path / "state.json")}
-    return Product(cwd=repo, environ=environ, scratch=tmp_path)
+    made = Product(cwd=repo, environ=environ, scratch=tmp_path)
+    yield made
+    made.end_all()
 
 
 def state(product: Product) -> Path:

@@ -105,6 +105,7 @@ class Product:
     scratch: Path
     fast: bool = False
     _count: int = 0
+    _started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def run(self, *words: str, env: Mapping[str, str] | None = None) -> Done:
         """`hf-train run WORDS` in this process, with a report folder."""
@@ -128,7 +129,15 @@ class Product:
                 stdout=stream,
                 stderr=subprocess.STDOUT,
             )
+        self._started.append(process)
         return Live(process=process, log=log, folder=folder)
+
+    def end_all(self) -> None:
+        """Leave no process behind, whatever failed."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
 
     def _next(self, name: str) -> Path:
         self._count += 1
