@@ -62,8 +62,9 @@ class GitWorkspace:
         return found is not None and found.is_file()
 
     def is_folder(self, path: str) -> bool:
-        """Whether this folder lies in the workspace, or is named by an absolute path."""
-        return (self._root / path).is_dir()
+        """Whether this folder may be sent: on a runner one of the workspace only, for a pull request can name it."""
+        found = self._inside(path) if self._committed else self._root / path
+        return found is not None and found.is_dir()
 
     def read_text(self, path: str) -> str | None:
         """Content of a small text file of the workspace."""

@@ -376,3 +376,18 @@ def test_a_same_sized_edit_with_an_old_date_is_sent(product: Product, repo: Path
     past = time.time() - 300
     os.utime(repo / "rate.txt", (past, past))
     assert product.run("--", "cat", "rate.txt").job_lines == ["2.5"]
+
+
+def test_on_a_runner_only_folders_of_the_workspace_are_sent(
+    product: Product, account: Hub, tmp_path: Path, repo: Path
+) -> None:
+    """A pull request can edit the config file; it may not name the runner's own folders there."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "credentials").write_text("mine")
+    before = len(account.requests())
+    for folder in (str(outside), "../outside"):
+        done = product.run("--volumes", f"{folder}:/x", "--", "true", env=on_github(tmp_path))
+        assert done.code == 2, done.out
+        assert "there is no folder" in done.out
+    assert len(account.requests()) == before

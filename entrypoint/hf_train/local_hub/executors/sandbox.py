@@ -73,6 +73,7 @@ def enter(plan: dict[str, Any]) -> None:
     Raises:
         OSError: The kernel or a policy allows none.
     """
+    is_shared = root_is_shared()
     try:
         unshare(CLONE_NEWNS | CLONE_NEWPID)
     except PermissionError:
@@ -81,11 +82,16 @@ def enter(plan: dict[str, Any]) -> None:
         write("/proc/self/setgroups", "deny")
         write("/proc/self/uid_map", f"{uid} {uid} 1")
         write("/proc/self/gid_map", f"{gid} {gid} 1")
-    mount(None, "/", None, MS_REC | MS_PRIVATE)
+    try:
+        mount(None, "/", None, MS_REC | MS_PRIVATE)
+    except OSError:
+        if is_shared:
+            raise
     root = plan["root"]
     mount("tmpfs", root, "tmpfs", 0)
     targets = {volume["target"]: volume for volume in plan["mounts"]}
     mirror("/", root, frozenset(targets), root)
+    mount(None, root, None, MS_REC | MS_PRIVATE)  # what was bound may have peers on the host, and /proc comes anew
     for target in sorted(targets):
         os.makedirs(root + target, exist_ok=True)
         bind(targets[target]["source"], root + target)
@@ -94,6 +100,24 @@ def enter(plan: dict[str, Any]) -> None:
             make_read_only(root + target)
     with contextlib.suppress(OSError):  # the new root shows up inside itself where its place was bound
         check(_libc.umount2(encoded(root + root), MNT_DETACH), "umount")
+
+
+def root_is_shared() -> bool:
+    """Whether a mount made below `/` would show on the host too; True when that cannot be told.
+
+    In a chroot `/` is no mount point, so it cannot be made private: it must be so already (mount_namespaces(7)).
+    """
+    handle = os.open("/", os.O_PATH)
+    try:
+        with open(f"/proc/self/fdinfo/{handle}", encoding="ascii") as stream:
+            mount_id = next((line.split()[1] for line in stream if line.startswith("mnt_id:")), "")
+        with open("/proc/1/mountinfo", encoding="utf-8", errors="replace") as stream:
+            fields = next((line.split() for line in stream if line.split()[0] == mount_id), None)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return fields is None or any(field.startswith("shared:") for field in fields[6 : fields.index("-")])
 
 
 def mirror(source: str, copy: str, targets: frozenset[str], root: str) -> None:
