@@ -89,7 +89,7 @@ def _try(dockerd: str, attempt: Sequence[str], log: Path) -> subprocess.Popen[by
         stream.write(f"== dockerd {' '.join(options)}\n".encode())
         stream.flush()
         process = subprocess.Popen(
-            [dockerd, *options],
+            [*_root_as_mount(), dockerd, *options],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
@@ -105,6 +105,17 @@ def _try(dockerd: str, attempt: Sequence[str], log: Path) -> subprocess.Popen[by
         process.kill()
         process.wait()
     return None
+
+
+def _root_as_mount() -> list[str]:
+    """In a chroot `/` is no mount point, and dockerd cannot unpack an image: it gets a view where it is one."""
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    if any(line.split()[4] == "/" for line in mounts):
+        return []
+    view = cache.folder() / "root"
+    view.mkdir(exist_ok=True)
+    script = 'mount --rbind / "$0" && view=$0 && exec chroot "$view" "$@"'
+    return ["unshare", "--mount", "--propagation=unchanged", "sh", "-c", script, str(view)]
 
 
 def main(arguments: Sequence[str]) -> int:
