@@ -44,6 +44,7 @@ class Report:
         report_file: Path of `report.json`.
         base_name: Where the baseline comes from, for people; empty when there is none.
         base: Metrics of the baseline.
+        base_curve: Curve of the baseline, name -> (step, value) points, as its stored report holds it.
         judged: The gate's conditions with their verdicts; only for a completed training.
         eta_s: Seconds left by the log's own word, None when it says none.
     """
@@ -65,6 +66,7 @@ class Report:
     report_file: str = ""
     base_name: str = ""
     base: Mapping[str, float] = field(default_factory=dict)
+    base_curve: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     judged: tuple[Judged, ...] = ()
     eta_s: float | None = None
 
