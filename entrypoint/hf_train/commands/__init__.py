@@ -1,0 +1,10 @@
+"""The commands: run the flow over a wired world, give an exit code. One module per command."""
+
+from hf_train.commands.around import guarded
+from hf_train.commands.cancel import cancel
+from hf_train.commands.demo import demo
+from hf_train.commands.explain import explain
+from hf_train.commands.local_hub import local_hub
+from hf_train.commands.run import plan, run
+
+__all__ = ["cancel", "demo", "explain", "guarded", "local_hub", "plan", "run"]

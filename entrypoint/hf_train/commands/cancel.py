@@ -1,0 +1,95 @@
+"""`hf-train cancel`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hf_train import wiring
+from hf_train.clock import SystemClock
+from hf_train.console import PlainConsole
+from hf_train.errors import BadInput, ExitCode, JobGone, RefusedByHub, TransientHubError
+from hf_train.files import read_state
+from hf_train.hub import HuggingFaceHub
+from hf_train.prepare import patiently
+from hf_train.untrusted import Redactor
+from hf_train.values import JobRef, Secret
+from hf_train.watch import cancel as cancel_job
+
+CANCEL_PATIENCE_S = 30.0
+
+
+def cancel(
+    job: Annotated[
+        list[str] | None, typer.Argument(help="Job ids, `ID` or `NAMESPACE/ID`.", metavar="[JOB]...")
+    ] = None,
+    namespace: Annotated[str | None, typer.Option(help="Owner of the Jobs.")] = None,
+    state_file: Annotated[str | None, typer.Option(help="State file of a run; a missing one is fine.")] = None,
+) -> int:
+    """`hf-train cancel`."""
+    environ = os.environ
+    token = wiring.given_token(environ)
+    console = wiring.console_of(Redactor([token.reveal()] if token else ()), environ)
+    if state_file is not None:
+        return _cancel_leftover(Path(state_file), environ.get("HF_ENDPOINT") or wiring.HUB, token, console)
+    if not job:
+        raise BadInput(["JOB: name at least one Job, or give --state-file"])
+    if token is None:
+        raise RefusedByHub("No token", "Cancelling needs a Hub token.", "Set the variable HF_TOKEN.")
+    hub = HuggingFaceHub(environ.get("HF_ENDPOINT") or wiring.HUB, token)
+    clock = SystemClock()
+    owner = namespace or patiently(clock, hub.whoami, limit_s=CANCEL_PATIENCE_S).name
+    failed = 0
+    for one in job:
+        space, _, name = one.rpartition("/")
+        ref = JobRef(id=name, namespace=space or owner, url="")
+        try:
+            state = patiently(clock, lambda ref=ref: hub.look(ref), limit_s=CANCEL_PATIENCE_S)  # type: ignore[misc]
+        except JobGone:
+            console.error("Not cancelled", f"The Hub has no Job {ref.namespace}/{ref.id}.")
+            failed += 1
+            continue
+        if state.stage.is_terminal:
+            console.info(f"{ref.namespace}/{ref.id} has ended already ({state.stage.value}).")
+        elif cancel_job(hub, ref, clock):
+            console.info(f"Cancelled {ref.namespace}/{ref.id}")
+        else:
+            console.error("Not cancelled", f"The Hub did not take the cancel of {ref.namespace}/{ref.id}.")
+            failed += 1
+    return int(ExitCode.REFUSED if failed else ExitCode.OK)
+
+
+def _cancel_leftover(path: Path, endpoint: str, token: Secret | None, console: PlainConsole) -> int:
+    """The second line behind the signal handler: what a killed run left. Never changes a verdict.
+
+    The file lies where other steps can write, so it may not say whom the token is shown to, nor name a Job by its id.
+    """
+    state = read_state(path)
+    nonce = state.get("nonce", "")
+    if not nonce:
+        console.info("Nothing is left to cancel.")
+        return 0
+    if token is None:
+        console.warning("Cleanup", f"No Hub token here: cancel by hand what has the label hft-nonce={nonce}.")
+        return 0
+    if state.get("endpoint", "").rstrip("/") != endpoint.rstrip("/"):
+        console.info("The run was on another Hub (an embedded one ends with its run); nothing is cancelled here.")
+        return 0
+    hub = HuggingFaceHub(endpoint, token)
+    try:
+        found = hub.find(state.get("namespace", ""), {"hft-nonce": nonce})
+        left = [one for one in found if not one.stage.is_terminal]
+    except (TransientHubError, RefusedByHub, JobGone) as error:
+        console.warning("Cleanup", f"The Hub could not be asked ({error}); look for the label hft-nonce={nonce}.")
+        return 0
+    all_done = True
+    for one in left:
+        done = cancel_job(hub, one.ref, SystemClock())
+        all_done = all_done and done
+        console.warning("Cleanup", f"Job {one.ref.id} was left running; {'cancelled' if done else 'NOT cancelled'}.")
+    if all_done:
+        path.unlink(missing_ok=True)
+    return 0

@@ -1,0 +1,53 @@
+"""`hf-train run` and `hf-train plan`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from hf_train import pipeline
+from hf_train.commands.around import signals, wired
+from hf_train.errors import RefusedByHub
+from hf_train.ports import Ports
+from hf_train.prepare import Request, prepare
+from hf_train.report import verdict_of
+from hf_train.show import plan_json, show_plan
+from hf_train.wiring import Flags
+
+
+def run(flags: Flags) -> int:
+    """`hf-train run`."""
+    with signals():
+        return run_with(flags, os.environ)
+
+
+def run_with(flags: Flags, environ: Mapping[str, str]) -> int:
+    """The same, in a given environment."""
+    with wired(flags, environ) as (request, ports, token):
+        if token is None and not request.problems:
+            return _without_token(request, ports)
+        return int(verdict_of(pipeline.run(request, ports)).code)
+
+
+def _without_token(request: Request, ports: Ports) -> int:
+    context = request.context
+    fork = " (a fork's pull request gets no secrets)" if context.pull and context.pull.from_fork else ""
+    why = f"There is no Hub token in this step{fork}, so nothing was launched."
+    if request.inputs.required or not context.on_github:
+        hint = "Give hf-token (or the variable HF_TOKEN), or run with --local."
+        pipeline.refuse(request, ports, RefusedByHub("No token", why, hint))
+    return int(verdict_of(pipeline.skip(request, ports, why)).code)
+
+
+def plan(flags: Flags, output_format: str) -> int:
+    """`hf-train plan`."""
+    # Standard output is the JSON alone; the runner reads masks on standard error just as well.
+    stream = sys.stderr if output_format == "json" else None
+    with wired(flags, os.environ, stream) as (request, ports, token):
+        made = prepare(request, ports, offline=token is None).plan
+        if output_format == "json":
+            print(ports.console.redact(plan_json(made)))
+        else:
+            show_plan(made, ports.console)
+    return 0
