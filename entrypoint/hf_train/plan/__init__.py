@@ -1,0 +1,23 @@
+"""The plan: everything that would be submitted, printable, before anything is sent or spent. Pure."""
+
+from hf_train.plan.cost import usd
+from hf_train.plan.line import equal_line
+from hf_train.plan.make import BUCKET, COMMAND_IMAGE, UV_IMAGE, make_plan, snapshot_path
+from hf_train.plan.model import HOUSE, Budget, Expect, Facts, Plan
+from hf_train.plan.names import label
+
+__all__ = [
+    "BUCKET",
+    "COMMAND_IMAGE",
+    "HOUSE",
+    "UV_IMAGE",
+    "Budget",
+    "Expect",
+    "Facts",
+    "Plan",
+    "equal_line",
+    "label",
+    "make_plan",
+    "snapshot_path",
+    "usd",
+]

@@ -1,0 +1,103 @@
+"""Inputs + context + facts -> a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hf_train.context import Context
+from hf_train.inputs import Inputs
+from hf_train.plan.cost import budget_of, flavor_of
+from hf_train.plan.model import HOUSE, Expect, Facts, Plan
+from hf_train.plan.names import labels_of, training_key
+from hf_train.plan.notes import notes_of, watch_limit
+from hf_train.ports import Survey
+from hf_train.values import JobSpec, LocalVolume, Volume
+
+BUCKET = "jobs-artifacts"
+UV_IMAGE = "ghcr.io/astral-sh/uv:python3.12-bookworm"
+"""The image that `hf jobs uv run` takes (huggingface_hub 2.4.0 `_jobs_api.py`)."""
+COMMAND_IMAGE = "python:3.12"
+
+
+def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: str | None = None) -> Plan:
+    """Put the plan together.
+
+    Raises:
+        BadInput: The flavor is not one of the Hub's.
+        RefusedByPolicy: The worst case costs more than `max-cost`.
+    """
+    namespace = inputs.namespace or (facts.account.name if facts.account else "YOUR-NAMESPACE")
+    flavor = flavor_of(inputs, facts)
+    job = JobSpec(
+        namespace=namespace,
+        image=inputs.image or _default_image(inputs),
+        command=_command(inputs, facts),
+        flavor=inputs.flavor,
+        timeout_s=inputs.timeout,
+        attempts=inputs.attempts,
+        # Without it a killed training loses what its stdout buffer held.
+        env={"PYTHONUNBUFFERED": "1", **inputs.env},
+        secrets=tuple(dict.fromkeys((*inputs.secrets, *(("HF_TOKEN",) if inputs.job_token else ())))),
+        volumes=_volumes(inputs, facts, namespace),
+    )
+    key = training_key(job, context, facts)
+    job = replace(job, labels=labels_of(context, facts, key, job))
+    return Plan(
+        job=job,
+        code=facts.code,
+        folders=facts.folders,
+        expect=Expect(
+            model_repo=inputs.model_repo,
+            require_model=inputs.require_model,
+            metrics_file=inputs.metrics_file,
+            metrics=inputs.metrics,
+            config=config_text,
+        ),
+        budget=budget_of(inputs, flavor),
+        key=key,
+        nonce=facts.nonce,
+        detach=inputs.mode == "detach",
+        watch_s=watch_limit(inputs, context),
+        notes=notes_of(inputs, context, facts, flavor),
+    )
+
+
+def snapshot_path(digest: str) -> str:
+    """Folder of a snapshot in the bucket."""
+    return f"snapshots/{digest}"
+
+
+def _default_image(inputs: Inputs) -> str:
+    return UV_IMAGE if inputs.script or inputs.command[:1] == ("uv",) else COMMAND_IMAGE
+
+
+def _command(inputs: Inputs, facts: Facts) -> tuple[str, ...]:
+    if inputs.script:
+        script = f"{inputs.mount}/{facts.script_path}" if facts.script_path else inputs.script
+        config = ("--config", inputs.config) if inputs.config else ()
+        command = ("uv", "run", script, *inputs.args, *config)
+    else:
+        command = inputs.command
+    if facts.code is None:
+        return command
+    return ("sh", f"{inputs.mount}/{HOUSE}/start.sh", *command)
+
+
+def _volumes(inputs: Inputs, facts: Facts, namespace: str) -> tuple[Volume, ...]:
+    bucket = f"{namespace}/{BUCKET}"
+    volumes: list[Volume] = []
+    if facts.code is not None:
+        path = snapshot_path(facts.code.digest)
+        volumes.append(Volume(kind="bucket", source=bucket, mount=inputs.mount, read_only=True, path=path))
+    surveys = dict(facts.folders)
+    for volume in inputs.volumes:
+        if isinstance(volume, Volume):
+            volumes.append(volume)
+        else:
+            volumes.append(_sent(volume, surveys[volume.key], bucket))
+    return tuple(volumes)
+
+
+def _sent(volume: LocalVolume, survey: Survey, bucket: str) -> Volume:
+    path = snapshot_path(survey.digest)
+    return Volume(kind="bucket", source=bucket, mount=volume.mount, read_only=volume.read_only, path=path)

@@ -1,0 +1,102 @@
+"""The plan as a value, and the facts that it is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from hf_train.plan.line import equal_line
+from hf_train.ports import Account, Survey
+from hf_train.values import Flavor, JobSpec
+
+HOUSE = ".hf-train"
+"""Folder of ours inside a snapshot: the start script, the manifest, fetched scripts."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Facts:
+    """What was looked up for the plan.
+
+    Attributes:
+        account: Owner of the launch token; None when there is no token (`plan` on a laptop).
+        flavors: The Hub's hardware list; None when the Hub could not be asked.
+        code: The surveyed code folder; None when nothing is sent.
+        folders: Surveyed local volumes, by `LocalVolume.key`.
+        script_path: Where a script by URL lies in the snapshot.
+        nonce: A fresh random word that marks this launch.
+    """
+
+    account: Account | None
+    flavors: tuple[Flavor, ...] | None
+    code: Survey | None
+    folders: tuple[tuple[str, Survey], ...] = ()
+    script_path: PurePosixPath | None = None
+    nonce: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expect:
+    """What should come out.
+
+    Attributes:
+        model_repo: Repo that the training publishes to, if it was named.
+        require_model: Whether publishing nothing is a failure.
+        metrics_file: JSON file in that repo.
+        metrics: Names to show; all when empty.
+        config: Text of the training library's YAML, for the model's name.
+    """
+
+    model_repo: str | None = None
+    require_model: bool = False
+    metrics_file: str | None = None
+    metrics: tuple[str, ...] = ()
+    config: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """What it may cost.
+
+    Attributes:
+        flavor: Hardware and price; None when the Hub could not be asked.
+        worst_case_usd: price x started minutes of the timeout x attempts; None when the price is not known.
+        max_usd: The user's limit.
+    """
+
+    flavor: Flavor | None
+    worst_case_usd: float | None
+    max_usd: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """One launch, ready to be submitted.
+
+    Attributes:
+        job: The spec.
+        code: What is sent as the code volume.
+        folders: Local volumes to send, by `LocalVolume.key`.
+        expect: What should come out.
+        budget: What it may cost.
+        key: Hash of everything that makes this training what it is; the same training has the same key.
+        nonce: Random word of this launch.
+        detach: Whether to stop after the submit.
+        watch_s: Seconds to follow the Job; None for no limit.
+        notes: What is worth knowing before the launch, in words.
+    """
+
+    job: JobSpec
+    code: Survey | None
+    folders: tuple[tuple[str, Survey], ...]
+    expect: Expect
+    budget: Budget
+    key: str
+    nonce: str
+    detach: bool = False
+    watch_s: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def equal_line(self) -> str:
+        """The `hf jobs run ...` line that submits the same spec (the code volume must have been uploaded)."""
+        return equal_line(self.job, detach=self.detach)
