@@ -7,20 +7,23 @@ loops, also with a decimal comma. Source: reference §1.6.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from hf_train.collect.cleaning import payload
 from hf_train.collect.families.base import Family, Read
 from hf_train.collect.families.pairs import read_pairs
+from hf_train.collect.learned import Learned
 from hf_train.collect.ledger import PROSE, Ledger
-from hf_train.collect.values import may_be_result, to_number
+from hf_train.collect.values import may_be_result
 
 _BATCHES = re.compile(
-    r"[Ee](?:poch|POCH)(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?:\s*/\s*(\d{1,7}))?\s*\]?[\s,:|]{0,8}"
+    r"[Ee](?:poch|POCH)(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?!\d)(?:\s*/\s*(\d{1,7})(?!\d))?\s*\]?[\s,:|]{0,8}"
     r"(?:(?:[Ss]tep|[Ii]ter|[Ii]teration|[Bb]atch)s?:?\s*)?\[?\s*(\d{1,9})\s*/\s*(\d{1,9})\b"
 )
 _TRAIN = re.compile(r"Train: (\d{1,7}) \[\s*(\d{1,9})/(\d{1,9})")
 _EPOCH = re.compile(
-    r"(?:[Ee]poch|EPOCH|[Éé]poque|[Ee]poche|[Éé]poca|[Ee]poca|[Ee]poka|[Ээ]поха)[\s:=#\[]{0,3}(\d{1,7})(?:\s*/\s*(\d{1,7}))?"
+    r"(?:[Ee]poch|EPOCH|[Éé]poque|[Ee]poche|[Éé]poca|[Ee]poca|[Ee]poka|[Ээ]поха)[\s:=#\[]{0,3}"
+    r"(\d{1,7})(?!\d)(?:\s*/\s*(\d{1,7})(?!\d))?"
 )
 _COUNTER = re.compile(
     r"(?:[Ii]ter(?:ation)?s?|[Gg]lobal[_ ][Ss]teps?|[Ss]teps?|progress"
@@ -34,58 +37,122 @@ _CODE = re.compile(
     r"|(?:Namespace|Config|\w{0,40}Args|\w{0,40}Arguments|\w{0,40}Config)\s?[({])"
 )
 _SETTINGS = ("Namespace(", "==", "lambda ", "cmd =", "cmd=", "│", "┃")
-_RATIO = re.compile(r"(?i)(?:^|\s)val(?:id(?:ation)?)?\b|\btest\b|\beval\b")
+_SIDE = re.compile(r"(?i)(?:^|\s)val(?:id(?:ation)?)?\b|\btest\b|\beval\b")
 
 
 class _KeyValue:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._learned: Learned[_Line] = Learned()
 
     def read(self, text: str) -> bool:
-        if _CODE.match(text) or any(mark in text for mark in _SETTINGS):
-            return False
-        bare = payload(text)
-        values = read_pairs(bare)
-        if not values:
-            return False
-        step, epoch = self._progress(bare, values)
+        known = self._learned.match(text)
+        if known:
+            line, numbers = known
+        else:
+            found = _parse(text)
+            if found is None:
+                return False
+            line, numbers, exact = found
+            if exact:
+                self._learned.see(text, line, line.spans, line.start)
+        values: dict[str, float | None] = {name: numbers[index] for name, index in line.values}
+        step, epoch = self._place(line, {role: numbers[index] for role, index in line.places}, values)
         if step is None and epoch is None:
             epoch = self._ledger.tracker.epoch
         self._ledger.record(values, text, PROSE, step=step, epoch=epoch)
         return True
 
-    def _progress(self, text: str, values: dict[str, float | None]) -> tuple[float | None, float | None]:
+    def _place(
+        self, line: _Line, places: dict[str, float], values: dict[str, float | None]
+    ) -> tuple[float | None, float | None]:
         """Move the progress; returns the step and the epoch of the line, where it tells."""
         tracker = self._ledger.tracker
-        side = bool(_RATIO.search(text[:60]))
-        batches = _BATCHES.search(text)
-        train = None if batches else _TRAIN.search(text)
-        if batches or train:
-            number, last, step, total = batches.groups() if batches else (train[1], None, train[2], train[3])  # type: ignore[index]
-            if side:
-                return None, float(number)
+        if "batch" in places:
+            number, last = places["of_epoch"], places.get("epochs")
+            if line.side:
+                return None, number
             if last:
-                tracker.epochs = float(last)
-            tracker.epoch_bar(int(number), int(step), int(total), first=1 if last else 0)
+                tracker.epochs = last
+            tracker.epoch_bar(int(number), int(places["batch"]), int(places["batches"]), first=1 if last else 0)
             return float(tracker.step or 0), None
-        counter = _COUNTER.search(text)
-        if counter:
-            limit = counter[2] or (_LIMIT.search(text) or [None, None])[1]
-            if not side:
-                tracker.steps(float(counter[1]), float(limit) if limit else None)
-            return float(counter[1]), self._epoch(text, values, count=False)
-        return None, self._epoch(text, values, count=not side)
+        epoch = places.get("epoch")
+        if epoch is not None:
+            tracker.at_epoch(epoch)
+        count = places.get("count")
+        if count is not None:
+            if not line.side:
+                tracker.steps(count, places.get("limit"))
+        elif epoch is not None and "epochs" in places and not line.side:
+            tracker.epoch_count(int(epoch), int(places["epochs"]))
+        return count, values.get("epoch") if epoch is None else epoch
 
-    def _epoch(self, text: str, values: dict[str, float | None], *, count: bool) -> float | None:
-        found = _EPOCH.search(text)
-        if not found:
-            return values.get("epoch")
-        number = to_number(found[1])
-        if number is not None:
-            self._ledger.tracker.at_epoch(number)
-            if found[2] and count:
-                self._ledger.tracker.epoch_count(int(number), int(found[2]))
-        return number
+
+class _Line(NamedTuple):
+    """What a line says, by the positions of its numbers: the same for all lines that differ only in their digits.
+
+    Attributes:
+        start: Where the line begins behind the prefixes of loggers.
+        side: Whether it tells of an evaluation, which does not move the progress.
+        spans: Where the numbers stand, in order.
+        values: Names of metrics, each with the index of its number.
+        places: Counters and limits, each with the index of its number.
+    """
+
+    start: int
+    side: bool
+    spans: tuple[tuple[int, int], ...]
+    values: tuple[tuple[str, int], ...]
+    places: tuple[tuple[str, int], ...]
+
+
+def _parse(text: str) -> tuple[_Line, list[float], bool] | None:
+    """Read a line by the grammar.
+
+    Returns:
+        What it says, its numbers, and whether each number is what stands at its place; None when it holds no result.
+    """
+    if _CODE.match(text) or any(mark in text for mark in _SETTINGS):
+        return None
+    bare = payload(text)
+    pairs = read_pairs(bare)
+    if not pairs:
+        return None
+    start = len(text) - len(bare)
+    places = _places(bare)
+    numbers = {pair[1:3]: pair.value for pair in pairs.values()}
+    numbers.update({span: float(bare[slice(*span)]) for span in places.values() if span not in numbers})
+    spans = sorted(numbers)
+    index = {span: at for at, span in enumerate(spans)}
+    line = _Line(
+        start,
+        bool(_SIDE.search(bare, 0, min(pair.start for pair in pairs.values()))),
+        tuple([(start + first, start + last) for first, last in spans]),
+        tuple([(name, index[pair[1:3]]) for name, pair in pairs.items()]),
+        tuple([(role, index[span]) for role, span in places.items()]),
+    )
+    return line, [numbers[span] for span in spans], all(pair.exact for pair in pairs.values())
+
+
+def _places(text: str) -> dict[str, tuple[int, int]]:
+    """Where a line counts its epochs, batches and steps."""
+    batches = _BATCHES.search(text)
+    train = None if batches else _TRAIN.search(text)
+    if batches or train:
+        places = _spans(batches, "of_epoch", "epochs", "batch", "batches")
+        return places or _spans(train, "of_epoch", "batch", "batches")
+    counter = _COUNTER.search(text)
+    places = _spans(counter, "count", "limit")
+    if counter and not counter[2]:
+        places.update(_spans(_LIMIT.search(text), "limit"))
+    places.update(_spans(_EPOCH.search(text), "epoch", "epochs"))
+    return places
+
+
+def _spans(found: re.Match[str] | None, *roles: str) -> dict[str, tuple[int, int]]:
+    if not found:
+        return {}
+    return {role: found.span(group) for group, role in enumerate(roles, 1) if found[group] is not None}
 
 
 class _Planned:

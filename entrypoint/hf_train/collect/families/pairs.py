@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to_number, word_set
 
@@ -45,7 +46,16 @@ PHASES = {
 _PHASE = re.compile(r"(?i)^\W{0,4}(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)\b(?! *\()")
 
 
-def read_pairs(text: str) -> dict[str, float | None]:
+class Pair(NamedTuple):
+    """A value and where it stands in the line. `exact` says that the value is what stands there, read as a float."""
+
+    value: float
+    start: int
+    end: int
+    exact: bool
+
+
+def read_pairs(text: str) -> dict[str, Pair]:
     """Results and their companions in one line of text.
 
     Args:
@@ -55,14 +65,14 @@ def read_pairs(text: str) -> dict[str, float | None]:
         Name to value, empty when the line holds no result. A name without a phase on a line that begins with one
         (``val Loss: 0.4 Acc: 0.9``) is given both ways, ``Acc`` and ``val Acc``.
     """
-    values: dict[str, float | None] = {}
-    for name, value in _pairs(text):
+    values: dict[str, Pair] = {}
+    for name, pair in _pairs(text):
         if is_result(name):
-            values[name] = value
+            values[name] = pair
         elif is_companion(name):
-            values[name.lower() if name.lower() in _PLACES else name] = value
-    for name, printed in _unmarked(text):
-        values.setdefault(name, to_number(printed))
+            values[name.lower() if name.lower() in _PLACES else name] = pair
+    for name, pair in _unmarked(text):
+        values.setdefault(name, pair)
     if not any(is_result(name) for name in values):
         return {}
     phase = _PHASE.match(text)
@@ -73,27 +83,36 @@ def read_pairs(text: str) -> dict[str, float | None]:
     return values
 
 
-def _unmarked(text: str) -> list[tuple[str, str]]:
+def _unmarked(text: str) -> Iterator[tuple[str, Pair]]:
     """Names and numbers without a colon: ``loss 0.5``, ``| ppl 300.5 |``, ``| loss | 5.5 |``."""
-    found: list[tuple[str, str]] = []
+    patterns = []
     if any(hint in text for hint in _BARE_HINTS):
-        found += _BARE.findall(text)
+        patterns.append(_BARE)
     if text.count("|") >= 3:
-        found += _PIPED.findall(text)
+        patterns.append(_PIPED)
     if text.rstrip().endswith("|"):
-        found += _CELL.findall(text)
-    return found
+        patterns.append(_CELL)
+    for pattern in patterns:
+        for found in pattern.finditer(text):
+            value = to_number(found[2])
+            if value is not None:
+                yield found[1], Pair(value, *found.span(2), exact=True)
 
 
-def _pairs(text: str) -> Iterator[tuple[str, float]]:
-    for before, word, printed in _PAIR.findall(text):
-        value = to_number(printed) if "," not in printed else _value(printed, text)
+def _pairs(text: str) -> Iterator[tuple[str, Pair]]:
+    for found in _PAIR.finditer(text):
+        before, word, printed = found.groups()
+        exact = "," not in printed
+        value = to_number(printed) if exact else _value(printed, text)
         if value is not None:
             # "train Loss", "lm loss", "grad norm": qualifying words belong to the name.
-            yield f"{before} {word}" if before and before.lower() in _QUALIFIERS else word, value
+            name = f"{before} {word}" if before and before.lower() in _QUALIFIERS else word
+            yield name, Pair(value, *found.span(3), exact)
     if "/" in text and "%" in text:
-        for before, word, printed in _FRACTION.findall(text):
-            yield f"{before} {word}" if before and before.lower() in _QUALIFIERS else word, float(printed)
+        for found in _FRACTION.finditer(text):
+            before, word, printed = found.groups()
+            name = f"{before} {word}" if before and before.lower() in _QUALIFIERS else word
+            yield name, Pair(float(printed), *found.span(3), exact=False)
 
 
 def _value(printed: str, text: str) -> float | None:
