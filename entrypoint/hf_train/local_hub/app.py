@@ -19,6 +19,8 @@ from hf_train.local_hub.jobs.machine import JobMachine
 from hf_train.local_hub.jobs.routes import JobRoutes
 from hf_train.local_hub.jobs.scheduled import Scheduler
 from hf_train.local_hub.jobs.scheduled_routes import ScheduledRoutes
+from hf_train.local_hub.pages import Pages
+from hf_train.local_hub.repos.access import RepoAccess
 from hf_train.local_hub.storage import open_storage
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -41,8 +43,11 @@ class LocalHub:
         accounts = self.storage.accounts
         jobs = JobRoutes(hub, accounts, self.machine, self.faults)
         scheduled = ScheduledRoutes(accounts, self.scheduler)
-        admin = self._admin_routes() if hub.settings.host in LOOPBACK else []
-        routes = [*admin, *jobs.routes(), *scheduled.routes(), *self.storage.routes()]
+        on_loopback = hub.settings.host in LOOPBACK
+        admin = self._admin_routes() if on_loopback else []
+        access = RepoAccess(hub=hub, accounts=accounts, store=self.storage.repos)
+        pages = Pages(access, self.machine, show_jobs=on_loopback)
+        routes = [*admin, *jobs.routes(), *scheduled.routes(), *self.storage.routes(), *pages.routes()]
         self.app: ASGIApp = Around(Starlette(routes=routes), self.faults, self.requests)
 
     def begin_close(self) -> None:
