@@ -186,7 +186,7 @@ FIELDS: tuple[Field, ...] = (
         many=True,
         metavar="NAME",
         default="all",
-        help="Names of the metrics to show, in this order.",
+        help="Names of the metrics to show, in this order; `NAME:higher` or `NAME:lower` says which way is better.",
     ),
     Field(
         name="baseline",
@@ -201,7 +201,7 @@ FIELDS: tuple[Field, ...] = (
         many=True,
         metavar="CONDITION",
         help="Conditions, one per line, that fail the step (exit 7) unless all are known to hold: "
-        "`eval_accuracy >= 0.85`, `eval_loss <= baseline + 2%`, `eval_f1 >= baseline - 0.005 over 3 runs`.",
+        "`eval_accuracy >= 0.85`, `eval_loss <= baseline + 2%`, `eval_f1 >= baseline - 0.005 over 5 runs`.",
     ),
     Field(
         name="require-model",

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
+from hf_train.directions import Direction, marked
 from hf_train.errors import BadInput
-from hf_train.gate import Condition, parse_condition
+from hf_train.gate import Condition, contradictions, parse_condition
 from hf_train.inputs import grammar
 from hf_train.inputs.fields import BY_NAME, ENV_PREFIX, FIELDS, Field
 from hf_train.values import LocalVolume, Secret, Volume
@@ -45,7 +46,8 @@ class Layers:
 class Inputs:
     """All inputs, parsed and checked on their own. Field names are the input names with `_` for `-`.
 
-    Durations are whole seconds, `max_cost` is US dollars; `command` is the argv of the Job when a command was given.
+    Durations are whole seconds, `max_cost` is US dollars; `command` is the argv of the Job when a command was given;
+    `directions` are those that `metrics` and `gate` mark (`NAME:higher`).
     """
 
     script: str | None = None
@@ -67,6 +69,7 @@ class Inputs:
     model_repo: str | None = None
     metrics_file: str | None = None
     metrics: tuple[str, ...] = ()
+    directions: Mapping[str, Direction] = field(default_factory=dict)
     baseline: str | None = None
     gate: tuple[Condition, ...] = ()
     require_model: bool = False
@@ -238,6 +241,9 @@ def _suggest(name: str) -> str:
 
 
 def _read(reader: _Reader) -> Inputs:
+    shown = reader.many("metrics", marked)
+    gate = tuple(dict.fromkeys(reader.many("gate", parse_condition)))
+
     def word(name: str, allowed: tuple[str, ...], default: str) -> Any:
         return reader.one(name, lambda text: grammar.choice(text, allowed), default)
 
@@ -260,9 +266,10 @@ def _read(reader: _Reader) -> Inputs:
         secrets=tuple(dict.fromkeys(reader.many("secrets", grammar.variable))),
         model_repo=reader.one("model-repo", grammar.repo, cast("str | None", None)),
         metrics_file=reader.text("metrics-file"),
-        metrics=reader.many("metrics", str),
+        metrics=tuple(name for name, _ in shown),
+        directions=_directions(reader, [*shown, *((one.metric, one.way) for one in gate)]),
         baseline=reader.one("baseline", grammar.baseline, cast("str | None", None)),
-        gate=reader.many("gate", parse_condition),
+        gate=gate,
         require_model=reader.one("require-model", grammar.boolean, reader.text("model-repo") is not None),
         mode=word("mode", ("wait", "detach"), "wait"),
         on_cancel=word("on-cancel", ("cancel", "keep"), "cancel"),
@@ -280,6 +287,14 @@ def _read(reader: _Reader) -> Inputs:
         required=reader.one("required", grammar.boolean, False),
         local=reader.one("local", grammar.boolean, False),
     )
+
+
+def _directions(reader: _Reader, marks: Sequence[tuple[str, Direction | None]]) -> Mapping[str, Direction]:
+    found: dict[str, Direction] = {}
+    for name, way in marks:
+        if way and found.setdefault(name, way) != way:
+            reader.problems.append(f"metrics and gate: {name} is marked both higher and lower; keep one")
+    return found
 
 
 def _script(text: str) -> str:
@@ -329,6 +344,7 @@ def _across(inputs: Inputs, reader: _Reader) -> Sequence[str]:
     if inputs.args and not inputs.script:
         problems.append("args: they belong to script; put them into command")
     problems.extend(_mounts(inputs))
+    problems.extend(f"gate: {problem}" for problem in contradictions(inputs.gate, inputs.directions))
     if inputs.job_token and "HF_TOKEN" in inputs.secrets:
         problems.append("job-token and secrets: both set HF_TOKEN in the Job; keep one")
     problems.extend(

@@ -51,6 +51,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
             require_model=inputs.require_model,
             metrics_file=inputs.metrics_file,
             metrics=inputs.metrics,
+            directions=inputs.directions,
             config=config_text,
         ),
         budget=budget_of(inputs, flavor),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from hf_train.directions import Direction
 from hf_train.plan.line import equal_line
 from hf_train.ports import Account, Survey
 from hf_train.values import Flavor, JobSpec
@@ -43,6 +45,7 @@ class Expect:
         require_model: Whether publishing nothing is a failure.
         metrics_file: JSON file in that repo.
         metrics: Names to show; all when empty.
+        directions: Which way is better, for the names that the user marked.
         config: Text of the training library's YAML, for the model's name.
     """
 
@@ -50,6 +53,7 @@ class Expect:
     require_model: bool = False
     metrics_file: str | None = None
     metrics: tuple[str, ...] = ()
+    directions: Mapping[str, Direction] = field(default_factory=dict)
     config: str | None = None
 
 

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
+from hf_train.directions import Direction
+from hf_train.directions import direction as direction  # the projections ask for it here
 from hf_train.gate import Judged
 from hf_train.report.words import DASH, code, number
 
-_LOWER = frozenset(
-    {"loss", "error", "err", "perplexity", "ppl", "wer", "cer", "ter", "mae", "mse", "rmse", "nll", "fid"}
-)
-_HIGHER = frozenset(
-    {"accuracy", "acc", "f1", "bleu", "chrf", "rouge", "rouge1", "rouge2", "rougel", "auc", "map", "map50", "precision",
-     "recall", "reward", "rewards", "mcc", "matthews", "pearson", "spearman", "ndcg", "mrr", "iou", "miou", "r2"}
-)  # fmt: skip
 _SIGNS = {"pass": "✅", "fail": "❌", "unknown": "❓"}
 
 
-def direction(name: str) -> Literal["higher", "lower", ""]:
-    """Which way is better, for names that say so; empty for all others."""
-    words = set(re.findall(r"[a-z]+\d*", name.lower()))
-    lower, higher = bool(words & _LOWER), bool(words & _HIGHER)
-    if lower == higher:
-        return ""
-    return "lower" if lower else "higher"
+def delta(name: str, value: float, base: float | None, given: Mapping[str, Direction] | None = None) -> str:
+    """`+0.012 🟢`: the difference, and whether that is the good way.
 
-
-def delta(name: str, value: float, base: float | None) -> str:
-    """`+0.012 🟢`: the difference, and whether that is the good way when the name says which one is."""
+    Args:
+        name: Name of the metric.
+        value: This run's.
+        base: The baseline's, None when it has none.
+        given: Directions that the user marked; the others are known by name, or not at all.
+    """
     if base is None or not math.isfinite(value):
         return DASH
     difference = value - base
     if difference == 0:
         return "0"
     text = f"{'+' if difference > 0 else ''}{number(difference)}"
-    way = direction(name)
+    way = direction(name, given)
     if not way:
         return text
     return f"{text} {'🟢' if (difference > 0) == (way == 'higher') else '🔴'}"
@@ -50,7 +41,8 @@ def gate_lines(judged: Sequence[Judged]) -> list[str]:
 
 def _evidence(one: Judged) -> str:
     if one.judgement == "unknown":
-        return f"not known: {code(one.why, 120)}"
+        return f"not known: {code(one.why, 200)}"
+    why = f"; {code(one.why, 200)}" if one.why else ""
     if one.value is None or one.bound is None:
-        return ""
-    return f"({number(one.value)} against {number(one.bound)})"
+        return code(one.why, 200)
+    return f"({number(one.value)} against {number(one.bound)}{why})"

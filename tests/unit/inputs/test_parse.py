@@ -53,7 +53,8 @@ def test_tokens_are_no_flags() -> None:
 
 def test_each_input_has_one_row_one_variable_and_one_place() -> None:
     assert len(BY_NAME) == len(FIELDS)
-    assert {field.key for field in FIELDS} == set(Inputs.__dataclass_fields__)
+    marks = {"directions"}  # read out of the lines of metrics and gate
+    assert {field.key for field in FIELDS} | marks == set(Inputs.__dataclass_fields__)
     assert BY_NAME["hf-token"].variable == "HF_TRAIN_HF_TOKEN"
 
 
@@ -322,3 +323,23 @@ def test_no_value_of_any_input_is_a_bug_of_ours(name: str, text: str | tuple[str
         else:
             told = (repr(parsed),)
         assert all(told)
+
+
+def test_directions_are_read_from_metrics_and_gate() -> None:
+    inputs = from_flags(metrics="my_score:lower\neval_loss", gate="other:higher >= 1\nmy_score <= 0.5\nmy_score <= 0.5")
+    assert inputs.metrics == ("my_score", "eval_loss")
+    assert inputs.directions == {"my_score": "lower", "other": "higher"}
+    assert [one.text for one in inputs.gate] == ["other:higher >= 1", "my_score <= 0.5"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "gate", "problem"),
+    [
+        ("", "eval_loss >= baseline", "gate: 'eval_loss >= baseline' would pass the worse the run is"),
+        ("score:lower", "score >= 0.5", "lower is better for score"),
+        ("score:lower", "score:higher >= 0.5", "score is marked both higher and lower"),
+        (":lower", "", "metrics: ':lower' has no name"),
+    ],
+)
+def test_a_gate_that_means_the_opposite_is_refused(metrics: str, gate: str, problem: str) -> None:
+    assert problem in " ".join(flag_problems(metrics=metrics, gate=gate))
