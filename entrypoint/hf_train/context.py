@@ -57,6 +57,7 @@ class Context:
         summary_file: File for the job summary.
         temp: Folder that the runner removes after the job.
         debug: Whether the runner's debug log is on.
+        self_hosted: Whether the runner is not one of GitHub's own.
     """
 
     on_github: bool = False
@@ -80,6 +81,12 @@ class Context:
     summary_file: str = ""
     temp: str = ""
     debug: bool = False
+    self_hosted: bool = False
+
+    @property
+    def hosted(self) -> bool:
+        """Whether one of GitHub's own runners runs us, which end after 6 hours."""
+        return self.on_github and not self.self_hosted
 
     @property
     def run_url(self) -> str:
@@ -132,6 +139,7 @@ def read_context(environ: Mapping[str, str], event: Mapping[str, Any], *, worksp
         summary_file=environ.get("GITHUB_STEP_SUMMARY", ""),
         temp=environ.get("RUNNER_TEMP", ""),
         debug=environ.get("RUNNER_DEBUG") == "1",
+        self_hosted=environ.get("RUNNER_ENVIRONMENT") == "self-hosted",
     )
 
 

@@ -181,7 +181,7 @@ class _Run:
         return Policy(
             queue_timeout_s=inputs.queue_timeout,
             watch_s=self.plan.watch_s,
-            on_watch_timeout=inputs.on_watch_timeout,
+            on_watch_timeout=inputs.on_watch_timeout or "fail",
         )
 
     def _stopped(self, stop: Interrupted, watcher: Watcher) -> Outcome:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from hf_train.context import Context
 from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError
 from hf_train.inputs import Inputs, resolve_secrets
-from hf_train.plan import HOUSE, Facts, Plan, make_plan
+from hf_train.plan import HOUSE, Facts, Plan, make_plan, watch_problems
 from hf_train.policy import check_trust
 from hf_train.ports import Account, Clock, Ports, Survey
 from hf_train.values import Flavor, LocalVolume, Secret
@@ -107,6 +107,7 @@ def _look_at_workspace(
     request: Request, ports: Ports, *, tolerate_missing_secrets: bool
 ) -> tuple[Mapping[str, Secret], Survey | None, tuple[tuple[str, Survey], ...], PurePosixPath | None]:
     inputs, problems = request.inputs, [*request.problems, *_missing(request.inputs, ports)]
+    problems += watch_problems(inputs, request.context)
     secrets: Mapping[str, Secret] = {}
     try:
         words = (*inputs.command, *inputs.args, *inputs.env.values())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hf_train.context import Context
 from hf_train.errors import BadInput, ExitCode, RefusedByPolicy
 from hf_train.inputs import Layers, parse
-from hf_train.plan import COMMAND_IMAGE, UV_IMAGE, Facts, Plan, equal_line, label, make_plan
+from hf_train.plan import COMMAND_IMAGE, UV_IMAGE, Facts, Plan, equal_line, family, label, make_plan
 from hf_train.ports import Survey
 from hf_train.values import Flavor, JobSpec, LocalVolume, Volume
 from unit.makers import FACTS, ON_GITHUB, SURVEY, plan
@@ -122,6 +122,7 @@ def test_labels_say_where_a_job_comes_from() -> None:
         "hft-run": "1658821493",
         "hft-attempt": "1",
         "hft-key": made.key,
+        "hft-family": family(ON_GITHUB, ON_GITHUB.comment_key),
         "hft-nonce": "nonce1",
     }
 
@@ -334,7 +335,7 @@ def test_how_long_the_step_follows() -> None:
         ({"secrets": "HF_TOKEN"}, "handed to the Job too (secrets: HF_TOKEN)"),
         ({"job_token": "hf_local_a", "hf_token": "hf_local_a"}, "handed to the Job too (job-token)"),
         ({"flavor": "a10g-largex4"}, "4 GPUs, but the command starts one process"),
-        ({"timeout": "8h"}, "stops watching after 19800 s"),
+        ({"timeout": "8h", "on_watch_timeout": "fail"}, "stops watching after 19800 s"),
     ],
 )
 def test_what_is_worth_knowing_is_said_once(flags: dict[str, Any], word: str) -> None:

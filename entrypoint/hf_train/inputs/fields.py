@@ -232,6 +232,21 @@ FIELDS: tuple[Field, ...] = (
         help="`auto` attaches to a live Job of the same training, and reuses a completed one of the same workflow run.",
     ),
     Field(
+        name="supersede",
+        group=Group.CONTROL,
+        metavar="cancel|keep|queue",
+        default="`cancel` on a pull request, `keep` elsewhere",
+        help="What a new push does to the Job that still trains an older commit of the same pull request (or branch) "
+        "and workflow: `cancel` ends it, `queue` waits for it, `keep` leaves it.",
+    ),
+    Field(
+        name="lease",
+        group=Group.CONTROL,
+        metavar="DURATION",
+        default="none",
+        help="The Job ends itself when this step was not heard of for so long (a lost runner); needs `mode: wait`.",
+    ),
+    Field(
         name="max-cost",
         group=Group.CONTROL,
         from_file=False,
@@ -243,14 +258,14 @@ FIELDS: tuple[Field, ...] = (
         name="watch-timeout",
         group=Group.CONTROL,
         metavar="DURATION",
-        default="`5h30m` on GitHub, no limit elsewhere",
+        default="`5h30m` on a hosted runner, no limit elsewhere",
         help="How long this step follows the Job; a hosted runner ends after 6 hours.",
     ),
     Field(
         name="on-watch-timeout",
         group=Group.CONTROL,
         metavar="fail|detach|cancel",
-        default="`fail` (exit 75, the Job runs on)",
+        default="`fail` (exit 75, the Job runs on); must be given when `timeout` is longer than the watch",
         help="What happens when `watch-timeout` is over.",
     ),
     Field(

@@ -21,6 +21,7 @@ Raw = str | tuple[str, ...]
 
 DEFAULT_TIMEOUT_S = 1800
 DEFAULT_QUEUE_TIMEOUT_S = 1800
+MIN_LEASE_S = 120
 SHELL_SIGNS = re.compile(r"[\n;&|<>$`*?~(){}#]")
 """A string command with one of these is run by `sh -ec`; without, it is split into words."""
 
@@ -76,9 +77,11 @@ class Inputs:
     mode: Literal["wait", "detach"] = "wait"
     on_cancel: Literal["cancel", "keep"] = "cancel"
     reuse: Literal["auto", "never"] = "auto"
+    supersede: Literal["cancel", "keep", "queue"] | None = None
+    lease: int | None = None
     max_cost: float | None = None
     watch_timeout: int | None = None
-    on_watch_timeout: Literal["fail", "detach", "cancel"] = "fail"
+    on_watch_timeout: Literal["fail", "detach", "cancel"] | None = None
     comment: Literal["always", "on-change", "on-failure", "never"] = "always"
     comment_key: str | None = None
     check: bool = False
@@ -274,9 +277,11 @@ def _read(reader: _Reader) -> Inputs:
         mode=word("mode", ("wait", "detach"), "wait"),
         on_cancel=word("on-cancel", ("cancel", "keep"), "cancel"),
         reuse=word("reuse", ("auto", "never"), "auto"),
+        supersede=reader.one("supersede", _supersede, cast("Any", None)),
+        lease=reader.one("lease", grammar.duration, cast("int | None", None)),
         max_cost=reader.one("max-cost", grammar.money, cast("float | None", None)),
         watch_timeout=reader.one("watch-timeout", grammar.duration, cast("int | None", None)),
-        on_watch_timeout=word("on-watch-timeout", ("fail", "detach", "cancel"), "fail"),
+        on_watch_timeout=reader.one("on-watch-timeout", _after_watch, cast("Any", None)),
         comment=word("comment", ("always", "on-change", "on-failure", "never"), "always"),
         comment_key=reader.text("comment-key"),
         check=reader.one("check", grammar.boolean, False),
@@ -295,6 +300,14 @@ def _directions(reader: _Reader, marks: Sequence[tuple[str, Direction | None]]) 
         if way and found.setdefault(name, way) != way:
             reader.problems.append(f"metrics and gate: {name} is marked both higher and lower; keep one")
     return found
+
+
+def _supersede(text: str) -> Any:
+    return grammar.choice(text, ("cancel", "keep", "queue"))
+
+
+def _after_watch(text: str) -> Any:
+    return grammar.choice(text, ("fail", "detach", "cancel"))
 
 
 def _script(text: str) -> str:
@@ -344,6 +357,7 @@ def _across(inputs: Inputs, reader: _Reader) -> Sequence[str]:
     if inputs.args and not inputs.script:
         problems.append("args: they belong to script; put them into command")
     problems.extend(_mounts(inputs))
+    problems.extend(_lease(inputs))
     problems.extend(f"gate: {problem}" for problem in contradictions(inputs.gate, inputs.directions))
     if inputs.job_token and "HF_TOKEN" in inputs.secrets:
         problems.append("job-token and secrets: both set HF_TOKEN in the Job; keep one")
@@ -352,6 +366,25 @@ def _across(inputs: Inputs, reader: _Reader) -> Sequence[str]:
     )
     if inputs.path == "none" and inputs.script and not inputs.script.startswith(("http://", "https://")):
         problems.append("path: none sends no code, but script is a file of the repository")
+    return problems
+
+
+def _lease(inputs: Inputs) -> Sequence[str]:
+    """A lease ends the Job when this step is gone, so nothing may ask for the opposite."""
+    if inputs.lease is None:
+        return []
+    problems = []
+    if inputs.lease < MIN_LEASE_S:
+        problems.append(f"lease: {inputs.lease} s is too short; one lost request would end the Job; take 5m or more")
+    if inputs.path == "none":
+        problems.append("lease: it is kept by the script that comes with the code, and path is none")
+    against = [
+        ("mode: detach", inputs.mode == "detach"),
+        ("on-cancel: keep", inputs.on_cancel == "keep"),
+        ("on-watch-timeout: detach", inputs.on_watch_timeout == "detach"),
+    ]
+    words = "lease: it ends the Job when this step is gone, and {} leaves it; keep one"
+    problems += [words.format(name) for name, on in against if on]
     return problems
 
 

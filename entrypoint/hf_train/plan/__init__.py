@@ -4,7 +4,8 @@ from hf_train.plan.cost import usd
 from hf_train.plan.line import equal_line
 from hf_train.plan.make import BUCKET, COMMAND_IMAGE, UV_IMAGE, make_plan, snapshot_path
 from hf_train.plan.model import HOUSE, Budget, Expect, Facts, Plan
-from hf_train.plan.names import label
+from hf_train.plan.names import family, label
+from hf_train.plan.watching import outlives, watch_problems
 
 __all__ = [
     "BUCKET",
@@ -16,8 +17,11 @@ __all__ = [
     "Facts",
     "Plan",
     "equal_line",
+    "family",
     "label",
     "make_plan",
+    "outlives",
     "snapshot_path",
     "usd",
+    "watch_problems",
 ]

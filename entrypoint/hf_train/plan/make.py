@@ -9,7 +9,8 @@ from hf_train.inputs import Inputs
 from hf_train.plan.cost import budget_of, flavor_of
 from hf_train.plan.model import HOUSE, Expect, Facts, Plan
 from hf_train.plan.names import labels_of, training_key
-from hf_train.plan.notes import notes_of, watch_limit
+from hf_train.plan.notes import notes_of
+from hf_train.plan.watching import watch_limit
 from hf_train.ports import Survey
 from hf_train.values import JobSpec, LocalVolume, Volume
 
@@ -41,7 +42,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         volumes=_volumes(inputs, facts, namespace),
     )
     key = training_key(job, context, facts)
-    job = replace(job, labels=labels_of(context, facts, key, job))
+    job = replace(job, labels=labels_of(inputs, context, facts, key, job))
     return Plan(
         job=job,
         code=facts.code,

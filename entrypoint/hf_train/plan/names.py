@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from hf_train.context import Context
+from hf_train.inputs import Inputs
 from hf_train.plan.model import Facts
+from hf_train.plan.watching import outlives
 from hf_train.values import JobSpec, Volume
 
 
@@ -43,7 +45,13 @@ def _address(volume: Volume, content: Mapping[str, str]) -> str:
     return option
 
 
-def labels_of(context: Context, facts: Facts, key: str, job: JobSpec) -> dict[str, str]:
+def family(context: Context, comment_key: str) -> str:
+    """Hash of whose runs follow each other: the same workflow (or comment key) on the same pull request or ref."""
+    where = f"pull/{context.pull.number}" if context.pull else context.ref
+    return hashlib.sha256(json.dumps([context.repository, comment_key, where]).encode()).hexdigest()[:16]
+
+
+def labels_of(inputs: Inputs, context: Context, facts: Facts, key: str, job: JobSpec) -> dict[str, str]:
     """Labels of the Job (design: names); empty ones are left out."""
     base = context.repository.rpartition("/")[2] or PurePosixPath(job.image).name
     sha = context.head_sha or (facts.code.sha if facts.code else "")
@@ -56,6 +64,8 @@ def labels_of(context: Context, facts: Facts, key: str, job: JobSpec) -> dict[st
         "hft-run": context.run_id,
         "hft-attempt": str(context.run_attempt) if context.run_id else "",
         "hft-key": key,
+        "hft-family": family(context, inputs.comment_key or context.comment_key) if context.repository else "",
+        "hft-mode": "detach" if outlives(inputs, context) else "",
         "hft-nonce": facts.nonce,
     }
     return {name: label(value) for name, value in labels.items() if value}

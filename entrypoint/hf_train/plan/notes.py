@@ -7,19 +7,9 @@ from collections.abc import Sequence
 from hf_train.context import Context
 from hf_train.inputs import Inputs
 from hf_train.plan.model import Facts
+from hf_train.plan.watching import watch_limit
 from hf_train.values import Flavor
 
-HOSTED_WATCH_S = int(5.5 * 3600)
-"""A hosted runner ends after 6 hours; half an hour is kept for what comes after the watch."""
-
-
-def watch_limit(inputs: Inputs, context: Context) -> int | None:
-    """Seconds that this step follows the Job; None for no limit."""
-    if inputs.mode == "detach":
-        return None
-    if not context.on_github:
-        return inputs.watch_timeout
-    return inputs.watch_timeout or HOSTED_WATCH_S
 
 
 def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | None) -> tuple[str, ...]:
