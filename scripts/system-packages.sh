@@ -3,7 +3,8 @@
 # A container engine and debootstrap make the images that no registry has to serve; git makes the repositories under test.
 set -euo pipefail
 
-commands=(git:git docker:docker.io dockerd:docker.io debootstrap:debootstrap unshare:util-linux mount:mount xz:xz-utils
+commands=(git:git docker:docker.io dockerd:docker.io docker-registry:docker-registry debootstrap:debootstrap
+    unshare:util-linux mount:mount xz:xz-utils
     dash:dash busybox:busybox)
 packages=()
 for pair in "${commands[@]}"; do

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["support.docker_engine", "support.local_hub_process"]
+pytest_plugins = ["support.docker_engine", "support.local_hub_process", "support.registry"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
