@@ -62,9 +62,9 @@ class PlainConsole:
         """Something to look at."""
         self.info(f"warning: {title}: {message}")
 
-    def error(self, title: str, message: str) -> None:
+    def error(self, title: str, message: str, file: str = "", line: int = 0) -> None:
         """A failure."""
-        self.info(f"error: {title}: {message}")
+        self.info(f"error: {f'{file}:{line}: ' if file else ''}{title}: {message}")
 
     @contextlib.contextmanager
     def untrusted(self) -> Iterator[None]:
@@ -121,9 +121,10 @@ class GitHubConsole(PlainConsole):
         """A warning annotation."""
         self._annotate("warning", title, message)
 
-    def error(self, title: str, message: str) -> None:
+    def error(self, title: str, message: str, file: str = "", line: int = 0) -> None:
         """An error annotation."""
-        self._annotate("error", title, message)
+        where = f"file={_property(self._words(file, MAX_TITLE))},line={line}," if file else ""
+        self._annotate("error", title, message, where)
 
     def mask(self, values: Sequence[str]) -> None:
         """Have the runner mask these values in each coat that we know, their lines too: it masks line by line.
@@ -155,12 +156,12 @@ class GitHubConsole(PlainConsole):
         self._print(f"::{self._token}::")
         self._token = ""
 
-    def _annotate(self, kind: str, title: str, message: str) -> None:
+    def _annotate(self, kind: str, title: str, message: str, where: str = "") -> None:
         stopped = bool(self._token)
         if stopped:
             self._resume()
         words = _data(self._words(message, MAX_MESSAGE))
-        self._print(f"::{kind} title={_property(self._words(title, MAX_TITLE))}::{words}")
+        self._print(f"::{kind} {where}title={_property(self._words(title, MAX_TITLE))}::{words}")
         if stopped:
             self._stop()
 

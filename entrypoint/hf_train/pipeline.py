@@ -16,7 +16,7 @@ from hf_train.launch import Launched, by_nonce, launch, send
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.prepare import Prepared, Request, prepare
-from hf_train.report import Phase, Report
+from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.reporter import Reporter
 from hf_train.show import show_plan
 from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
@@ -108,14 +108,14 @@ class _Run:
 
     def _follow(self, base: Report, launched: Launched) -> Report:
         console, ref = self.ports.console, launched.state.ref
-        reader = LogReader()
+        reader, frames = LogReader(), Frames(self.request.inputs.mount, self.request.inputs.path)
         watcher = Watcher(
             ref=ref,
             hub=self.ports.hub,
             console=console,
             clock=self.ports.clock,
             policy=self._policy(),
-            on_lines=lambda lines: self._lines(reader, lines),
+            on_lines=lambda lines: self._lines(reader, frames, lines),
             on_state=lambda state: self._live(base, state, reader),
             seen=launched.state,
         )
@@ -130,9 +130,9 @@ class _Run:
                     outcome = watcher.run()
         except Interrupted as stop:
             outcome = self._stopped(stop, watcher)
-        return self._finish(base, outcome, reader)
+        return self._finish(base, outcome, reader, frames)
 
-    def _finish(self, base: Report, outcome: Outcome, reader: LogReader) -> Report:
+    def _finish(self, base: Report, outcome: Outcome, reader: LogReader, frames: Frames) -> Report:
         """Collect, compare, report. The Job has ended: a signal from here on may shorten the report, not lose it."""
         if outcome.reason is not Reason.CANCELLED or outcome.cancel_confirmed:  # else the cleanup tries once more
             self.ports.files.forget()
@@ -140,7 +140,7 @@ class _Run:
         reading = reader.close()
         try:
             findings = collect(reading, self.plan, ended.state, outcome, self.ports)
-            ended = self._compared(replace(ended, findings=findings))
+            ended = self._compared(replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line)))
         except Interrupted:
             words = "The workflow was cancelled while the results were collected; only the log was read."
             ended = replace(ended, findings=live(reading.progress), problems=(*ended.problems, words))
@@ -163,18 +163,29 @@ class _Run:
             return replace(compared, problems=(*compared.problems, f"The report could not be stored: {problem}"))
         return compared
 
-    def _lines(self, reader: LogReader, lines: Sequence[str]) -> None:
+    def _frame(self, frames: Frames, cause: str) -> Frame | None:
+        """Where the failure left the code that was sent. The log proposes; the checkout knows its files."""
+        if self.plan.code is None:
+            return None
+        return next((one for one in frames.of(cause) if self.ports.workspace.is_file(one.path)), None)
+
+    def _lines(self, reader: LogReader, frames: Frames, lines: Sequence[str]) -> None:
         self.ports.console.remote(lines)
         self.ports.files.log(lines)
         # The line that proves a cause is quoted in the comment, so no secret may get as far as the reader.
-        reader.feed(self.ports.console.redact("\n".join(lines)) + "\n")
+        redacted = self.ports.console.redact("\n".join(lines))
+        reader.feed(redacted + "\n")
+        frames.feed(redacted.split("\n"))
 
     def _live(self, base: Report, state: JobState, reader: LogReader) -> None:
+        if state.stage is Stage.SCHEDULING:
+            self.reporter.follows(replace(base, state=state))
         if state.stage is not Stage.RUNNING:
             return
         progress = reader.snapshot()
-        report = replace(base, phase=Phase.RUNNING, state=state, findings=live(progress), eta_s=progress.eta_seconds)
-        self.reporter.running(report)
+        phase = Phase.STARTING if progress.step is None and not progress.metrics else Phase.RUNNING
+        report = replace(base, phase=phase, state=state, findings=live(progress), eta_s=progress.eta_seconds)
+        self.reporter.follows(report)
 
     def _policy(self) -> Policy:
         inputs = self.request.inputs

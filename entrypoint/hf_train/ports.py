@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from hf_train.values import Flavor, JobRef, JobSpec, JobState, ModelLink, Secret, Snapshot
+from hf_train.values import Annotation, Flavor, JobRef, JobSpec, JobState, ModelLink, Secret, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +65,19 @@ class Published:
     files: Mapping[str, bytes] | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """The head of a pull request, as it is now.
+
+    Attributes:
+        sha: Its commit, 40 hex digits.
+        from_fork: Whether it lies in another repository.
+    """
+
+    sha: str
+    from_fork: bool
+
+
 class Clock(Protocol):
     """Time."""
 
@@ -100,8 +113,8 @@ class Console(Protocol):
         """An annotation that something is worth a look."""
         ...
 
-    def error(self, title: str, message: str) -> None:
-        """The annotation of a failure."""
+    def error(self, title: str, message: str, file: str = "", line: int = 0) -> None:
+        """The annotation of a failure, beside a line of a file of the repository when one is named."""
         ...
 
     def untrusted(self) -> AbstractContextManager[None]:
@@ -182,6 +195,10 @@ class Hub(Protocol):
         """Cancel, bounded to about two seconds. Cancelling an ended Job is no error."""
         ...
 
+    def relabel(self, ref: JobRef, labels: Mapping[str, str]) -> None:
+        """Replace all labels of a Job."""
+        ...
+
     def follow(self, ref: JobRef) -> LogFeed:
         """Start to read the log."""
         ...
@@ -196,6 +213,14 @@ class Hub(Protocol):
             until: End of the Job.
             extra: Paths of further files to read, beside the well-known result files.
         """
+        ...
+
+
+class Runs(Protocol):
+    """Workflow runs of one repository on GitHub."""
+
+    def is_over(self, run_id: str) -> bool | None:
+        """Whether a run has ended, with all its attempts; None when that is not known (404, no answer)."""
         ...
 
 
@@ -242,8 +267,36 @@ class Pulls(Protocol):
         """Body of the sticky comment as it stands, empty when there is none or it cannot be read."""
         ...
 
-    def write_check(self, sha: str, name: str, conclusion: str | None, title: str, summary: str) -> str:
+    def write_check(
+        self,
+        sha: str,
+        name: str,
+        conclusion: str | None,
+        title: str,
+        summary: str,
+        annotations: Sequence[Annotation] = (),
+    ) -> str:
         """Write a check run; None as conclusion means in progress. Returns the problem, empty when it went well."""
+        ...
+
+
+class People(Protocol):
+    """Who may do what, by GitHub's own word. Each answer comes with a problem in words, empty when it went well."""
+
+    def permission(self, login: str) -> tuple[str, str]:
+        """What somebody may do here: `admin`, `write`, `read` or `none`."""
+        ...
+
+    def head(self, number: int) -> tuple[Head | None, str]:
+        """The head of a pull request, now."""
+        ...
+
+    def pull_of(self, sha: str) -> tuple[int | None, str]:
+        """The open pull request whose head is this commit."""
+        ...
+
+    def react(self, comment_id: int, content: str) -> str:
+        """Put a reaction under a comment."""
         ...
 
 
@@ -299,3 +352,4 @@ class Ports:
     files: Files
     reports: Reports
     clock: Clock
+    people: People | None = None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import requests
 from github import Auth, BadAttributeException, Github, GithubException, UnknownObjectException
 from github.IssueComment import IssueComment
 from github.Repository import Repository
 
-from hf_train.values import Secret
+from hf_train.values import Annotation, Secret
 
 TIMEOUT_S = 15
 _FAILURES = (GithubException, BadAttributeException, requests.RequestException, ValueError)
@@ -65,9 +65,19 @@ class GitHubPulls:
             return ""
         return found.body if found else ""
 
-    def write_check(self, sha: str, name: str, conclusion: str | None, title: str, summary: str) -> str:
-        """Write a check run."""
+    def write_check(
+        self,
+        sha: str,
+        name: str,
+        conclusion: str | None,
+        title: str,
+        summary: str,
+        annotations: Sequence[Annotation] = (),
+    ) -> str:
+        """Write a check run. Annotations are added to those that it has, so they come with the last word only."""
         output: dict[str, str | list[dict[str, str | int]]] = {"title": title[:200], "summary": summary[:60_000]}
+        if annotations:
+            output["annotations"] = [_annotation(one) for one in annotations]
         try:
             repo = self._repo()
             if name in self._checks:
@@ -131,6 +141,17 @@ class GitHubPulls:
                 self._login = ""
         author = comment.user.login
         return author == self._login if self._login else author.endswith("[bot]")
+
+
+def _annotation(one: Annotation) -> dict[str, str | int]:
+    return {
+        "path": one.path,
+        "start_line": one.line,
+        "end_line": one.line,
+        "annotation_level": one.level,
+        "title": one.title[:200],
+        "message": one.message[:4000],
+    }
 
 
 def _words(error: Exception) -> str:

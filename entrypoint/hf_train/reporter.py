@@ -13,6 +13,7 @@ from hf_train.report import (
     Phase,
     Report,
     as_json,
+    check_annotations,
     check_conclusion,
     check_summary,
     comment,
@@ -47,7 +48,9 @@ class Reporter:
 
     request: Request
     ports: Ports
-    _last_live: float | None = field(default=None, init=False)
+    _last_live: float = field(default=0.0, init=False)
+    _phase: Phase = field(default=Phase.QUEUED, init=False)
+    _check_text: str = field(default="", init=False)
     _last_text: str = field(default="", init=False)
     _comment_url: str = field(default="", init=False)
     _problems: list[str] = field(default_factory=list, init=False)
@@ -60,17 +63,23 @@ class Reporter:
     def started(self, report: Report) -> None:
         """The Job exists: its id is an output from now on, whatever happens."""
         self.ports.files.outputs(outputs(report))
+        self._live(report)
+
+    def follows(self, report: Report) -> None:
+        """The Job was looked at: the comment follows each change of its phase, and else at most once in five minutes.
+
+        The phases come in one order only, so that a log that flickers costs no calls.
+        """
+        order = list(Phase)
+        onward = order.index(report.phase) > order.index(self._phase)
+        if onward or self.ports.clock.monotonic() - self._last_live >= LIVE_EVERY_S:
+            self._live(report)
+
+    def _live(self, report: Report) -> None:
+        self._last_live, self._phase = self.ports.clock.monotonic(), report.phase
         if self.request.inputs.comment == "always":
             self._write_comment(report)
         self._write_check(report)
-
-    def running(self, report: Report) -> None:
-        """The Job runs: the comment follows, at most once in five minutes."""
-        now = self.ports.clock.monotonic()
-        due = self._last_live is None or now - self._last_live >= LIVE_EVERY_S
-        if due and self.request.inputs.comment == "always":
-            self._last_live = now
-            self._write_comment(report)
 
     def refused(self, error: UserError, plan: Plan | None) -> None:
         """Nothing was started: say so where people look."""
@@ -98,12 +107,13 @@ class Reporter:
         return report
 
     def _wants_last_comment(self, report: Report) -> bool:
-        mode = self.request.inputs.comment
-        if mode == "on-failure":
-            return verdict_of(report).level in {"failure", "warning"}
-        if mode == "on-change" and self.ports.pulls and self.request.context.pull:
+        mode, level = self.request.inputs.comment, verdict_of(report).level
+        if mode == "on-failure" and level != "success":
+            return level in {"failure", "warning"}
+        if mode in {"on-change", "on-failure"} and self.ports.pulls and self.request.context.pull:
             before = self.ports.pulls.previous_comment(self.request.context.pull.number, marker(self.key))
-            return result_mark(report) not in before
+            # A success is news where a comment of ours still tells of a failure.
+            return result_mark(report) not in before and bool(before or mode == "on-change")
         return mode != "never"
 
     def _write_comment(self, report: Report) -> None:
@@ -124,10 +134,17 @@ class Reporter:
         if not (self.request.inputs.check and self.ports.pulls and sha):
             return
         title, markdown = check_summary(report)
-        redacted = self.ports.console.redact(markdown)
-        problem = self.ports.pulls.write_check(sha, self.key, check_conclusion(report), title, redacted)
+        redact, conclusion = self.ports.console.redact, check_conclusion(report)
+        if (text := redact(markdown)) == self._check_text and conclusion is None:
+            return
+        remarks = [
+            replace(one, title=redact(one.title), message=redact(one.message)) for one in check_annotations(report)
+        ]
+        problem = self.ports.pulls.write_check(sha, self.key, conclusion, title, text, remarks)
         if problem:
             self._problem(f"The check could not be written: {problem}.")
+        else:
+            self._check_text = text
 
     def _problem(self, text: str) -> None:
         if text not in self._problems:
@@ -144,6 +161,9 @@ class Reporter:
         where = f" {report.ref.url}" if report.ref else ""
         if verdict.level == "failure":
             console.error("hf-train", f"{text}{where}")
+            for one in check_annotations(report):
+                if report.frame and one.path == report.frame.path:
+                    console.error(one.title, one.message, one.path, one.line)
         elif verdict.level == "warning":
             console.warning("hf-train", f"{text}{where}")
         elif report.skipped:

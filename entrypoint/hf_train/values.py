@@ -264,6 +264,27 @@ class Flavor:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """A Job of this run that ended before the one that the report is about.
+
+    Attributes:
+        kind: `smoke` for the smoke run, `try` for one that the platform ended.
+        ref: The Job.
+        reason: Why it ended, in a few words.
+        seconds: How long it ran; None when that is not known.
+        usd: What it cost; None when that is not known.
+        most_usd: What it cost, at worst when that is not known; 0 for a flavor without a price.
+    """
+
+    kind: Literal["smoke", "try"]
+    ref: JobRef
+    reason: str
+    seconds: float | None
+    usd: float | None
+    most_usd: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
     """The commit under test as a folder of the bucket.
 
@@ -322,6 +343,25 @@ class Metric:
     name: str
     value: float
     source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Annotation:
+    """A remark of the check run, beside a line of the code.
+
+    Attributes:
+        path: Path in the repository.
+        line: Line, from 1.
+        level: `failure` or `warning`.
+        title: A few words.
+        message: What is to be said, as plain text.
+    """
+
+    path: str
+    line: int
+    level: Literal["failure", "warning"]
+    title: str
+    message: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -271,7 +271,7 @@ def test_comment_on_change(world: World) -> None:
 
 def test_check_run(world: World) -> None:
     go(world, request(check="true"))
-    assert [conclusion for _, conclusion, _ in world.pulls.checks] == [None, "success"]
+    assert [conclusion for _, conclusion, _ in world.pulls.checks] == [None, None, "success"], "queued, starting, ended"
 
 
 def test_outside_of_a_pull_request_there_is_no_comment(world: World) -> None:

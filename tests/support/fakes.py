@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from hf_train.errors import BadInput, JobGone
 from hf_train.ports import Account, LogFeed, Ports, Published, Survey
-from hf_train.values import Flavor, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
+from hf_train.values import Annotation, Flavor, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
 
 START = datetime(2026, 12, 2, 6, 0, tzinfo=UTC)
 
@@ -91,6 +91,7 @@ class FakeHub:
     endpoint: str = "https://hub.test"
     submitted: list[tuple[JobSpec, dict[str, str]]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
+    relabelled: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     looks: int = 0
     stored: list[JobState] = field(default_factory=list)
     feed: FakeFeed | None = None
@@ -157,6 +158,11 @@ class FakeHub:
             raise JobGone(ref.id)
         self.cancelled.append(ref.id)
 
+    def relabel(self, ref: JobRef, labels: Mapping[str, str]) -> None:
+        self.relabelled.append((ref.id, dict(labels)))
+        for jobs in (self.existing, self.stored):
+            jobs[:] = [replace(one, labels=dict(labels)) if one.ref.id == ref.id else one for one in jobs]
+
     def follow(self, ref: JobRef) -> LogFeed:
         del ref
         self.feed = FakeFeed(self.clock, list(self.log), batch=self.log_batch, held=self.log_held)
@@ -215,6 +221,7 @@ class FakePulls:
     problem: str = ""
     bodies: list[str] = field(default_factory=list)
     checks: list[tuple[str, str | None, str]] = field(default_factory=list)
+    annotations: list[Annotation] = field(default_factory=list)
 
     def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
         if self.problem:
@@ -227,9 +234,18 @@ class FakePulls:
         del number, key
         return self.bodies[-1] if self.bodies else ""
 
-    def write_check(self, sha: str, name: str, conclusion: str | None, title: str, summary: str) -> str:
+    def write_check(
+        self,
+        sha: str,
+        name: str,
+        conclusion: str | None,
+        title: str,
+        summary: str,
+        annotations: Sequence[Annotation] = (),
+    ) -> str:
         del sha, summary
         self.checks.append((name, conclusion, title))
+        self.annotations += annotations
         return self.problem
 
 
@@ -240,6 +256,7 @@ class RecordingConsole:
     said: list[str] = field(default_factory=list)
     remote_lines: list[str] = field(default_factory=list)
     annotations: list[tuple[str, str, str]] = field(default_factory=list)
+    places: list[tuple[str, int]] = field(default_factory=list)
     secrets: tuple[str, ...] = ()
 
     def info(self, text: str = "") -> None:
@@ -257,8 +274,10 @@ class RecordingConsole:
     def warning(self, title: str, message: str) -> None:
         self.annotations.append(("warning", title, message))
 
-    def error(self, title: str, message: str) -> None:
+    def error(self, title: str, message: str, file: str = "", line: int = 0) -> None:
         self.annotations.append(("error", title, message))
+        if file:
+            self.places.append((file, line))
 
     @contextlib.contextmanager
     def untrusted(self) -> Iterator[None]:

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from hf_train.report.words import number, one_line
 
+Points = Sequence[tuple[float, float]]
 BLOCKS = "▁▂▃▄▅▆▇█"
 MAX_POINTS = 40
 MAX_VALUE = 1e15
 """Larger numbers are finite and no use on an axis; their differences may not even be finite."""
-PALETTE = '%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#0969da"}}}}%%'
-"""Mermaid's own line is too pale to read on a white page."""
-_PREFERRED = ("eval_loss", "val_loss", "loss", "train_loss", "reward")
+LOG_FROM = 1000.0
+"""From this ratio of the largest value to the smallest a linear axis shows a cliff and a flat line."""
+BLUE, GREY = "#0969da", "#8c959f"
+"""This run and the baseline: Mermaid's own colors are too pale for a white page, these show on a dark one too."""
+_PREFERRED = ("loss", "eval_loss", "val_loss", "train_loss", "reward")
 
 
-def main_curve(curve: dict[str, tuple[tuple[float, float], ...]]) -> tuple[str, tuple[tuple[float, float], ...]] | None:
-    """The curve that is worth a chart: a loss with at least three points that can be drawn."""
-    usable = {
-        name: tuple(p for p in points if abs(p[0]) <= MAX_VALUE and abs(p[1]) <= MAX_VALUE)  # NaN is not <= anything
-        for name, points in curve.items()
-    }
+def main_curve(curve: Mapping[str, Points]) -> tuple[str, tuple[tuple[float, float], ...]] | None:
+    """The curve that is worth a chart: a loss with at least three points that can be drawn, ordered by step."""
+    usable = {name: drawable(points) for name, points in curve.items()}
     usable = {name: points for name, points in usable.items() if len(points) >= 3}
     longest = sorted(usable, key=lambda name: -len(usable[name]))
-    for name in ("loss", *_PREFERRED, *longest):
-        if name in usable:
-            return name, usable[name]
-    return None
+    return next(((name, usable[name]) for name in (*_PREFERRED, *longest) if name in usable), None)
 
 
-def thin(points: Sequence[tuple[float, float]], most: int = MAX_POINTS) -> list[tuple[float, float]]:
+def drawable(points: Points) -> tuple[tuple[float, float], ...]:
+    """The points that can be drawn, by step; a step that was done again (a restart) counts with its last value."""
+    fit = {x: y for x, y in points if abs(x) <= MAX_VALUE and abs(y) <= MAX_VALUE}  # NaN is not <= anything
+    return tuple(sorted(fit.items()))
+
+
+def thin(points: Points, most: int = MAX_POINTS) -> list[tuple[float, float]]:
     """At most so many points, keeping each stretch's extremes, the first and the last."""
     if len(points) <= most:
         return list(points)
@@ -45,39 +50,89 @@ def thin(points: Sequence[tuple[float, float]], most: int = MAX_POINTS) -> list[
     return [points[k] for k in sorted(kept)]
 
 
-def sparkline(points: Sequence[tuple[float, float]]) -> str:
-    """Blocks from low to high."""
-    values = [value for _, value in thin(points, 32)]
-    low, high = min(values), max(values)
+def sparkline(points: Points, beside: Points = (), width: int = 32) -> str:
+    """Blocks from low to high.
+
+    Args:
+        points: What is drawn.
+        beside: What else is drawn on the same scale.
+        width: Blocks at most.
+    """
+    values = [value for _, value in thin(points, width)]
+    low = min(value for _, value in (*points, *beside))
+    high = max(value for _, value in (*points, *beside))
     if high == low:
         return BLOCKS[0] * len(values)
     return "".join(BLOCKS[min(7, int((value - low) / (high - low) * 8))] for value in values)
 
 
-def mermaid(name: str, points: Sequence[tuple[float, float]]) -> str:
-    """A Mermaid `xychart-beta` of one curve.
+def mermaid(name: str, points: Points, base: Points = ()) -> str:
+    """A Mermaid `xychart-beta` of one curve, with the baseline's behind it.
 
-    Its grammar knows no exponents (mermaid `xychart.jison`, `NUMBER_WITH_DECIMAL`), and a name may not end its string
-    or hold a directive.
+    Its grammar knows no exponents (mermaid 11.17 `xychart.jison`, `NUMBER_WITH_DECIMAL`) and no logarithmic axis, and
+    it spreads the values of a line evenly between the ends of the axis (`xychartDb.ts`,
+    `transformDataWithoutCategory`), so each curve is brought onto even steps first.
+
+    Args:
+        name: The metric.
+        points: At least two, ordered by step.
+        base: Points of the baseline, ordered by step; drawn when there are two, over the steps of this run.
     """
-    thinned = thin(points)
-    values = [value for _, value in thinned]
+    first, last = points[0][0], points[-1][0]
+    lines = [_even(one, first, last) for one in (base, points) if len(one) >= 2]
+    title = re.sub(r"[^A-Za-z0-9_./@ -]", "_", one_line(name, 40))
+    values = [value for line in lines for value in line]
+    if min(values) > 0 and max(values) / min(values) > LOG_FROM:
+        lines = [[math.log10(value) for value in line] for line in lines]
+        values = [value for line in lines for value in line]
+        title = f"log10 of {title}"
     low, high = min(values), max(values)
     margin = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
-    title = re.sub(r"[^A-Za-z0-9_./@ -]", "_", one_line(name, 40))
-    # Steps are labels here: Mermaid spaces categories evenly and a numeric axis takes only its two ends.
-    first, last = thinned[0][0], thinned[-1][0]
+    palette = f"{GREY}, {BLUE}" if len(lines) > 1 else BLUE
     return "\n".join(
         [
             "```mermaid",
-            PALETTE,
+            f'%%{{init: {{"themeVariables": {{"xyChart": {{"plotColorPalette": "{palette}"}}}}}}}}%%',
             "xychart-beta",
             f'    x-axis "step" {_plain(first)} --> {_plain(max(last, first + 1))}',
             f'    y-axis "{title}" {_plain(low - margin)} --> {_plain(high + margin)}',
-            f"    line [{', '.join(map(_plain, values))}]",
+            *(f"    line [{', '.join(map(_plain, line))}]" for line in lines),
             "```",
         ]
     )
+
+
+def _even(points: Points, first: float, last: float) -> list[float]:
+    """The values at even steps from first to last.
+
+    Between two points the line is straight; before the first and after the last it is flat. The lowest and the highest
+    value stay, at the step that is nearest to theirs.
+    """
+    steps, values = [x for x, _ in points], [y for _, y in points]
+    span, ends = last - first, (steps[0], steps[-1]) == (first, last)
+    gap = span / (len(steps) - 1)
+    if ends and len(steps) <= MAX_POINTS and all(abs(x - first - gap * i) <= gap / 100 for i, x in enumerate(steps)):
+        return values
+    grid = [_between(steps, values, first + span * i / (MAX_POINTS - 1)) for i in range(MAX_POINTS)]
+    inside = [i for i, x in enumerate(steps) if first < x < last]
+    taken = {0, MAX_POINTS - 1}
+    for extreme in (min, max):
+        if not inside:
+            break
+        index = extreme(inside, key=values.__getitem__)
+        slot = round((steps[index] - first) / span * (MAX_POINTS - 1))
+        free = sorted(set(range(MAX_POINTS)) - taken, key=lambda one: abs(one - slot))
+        taken.add(free[0])
+        grid[free[0]] = extreme(grid[free[0]], values[index])
+    return grid
+
+
+def _between(steps: Sequence[float], values: Sequence[float], x: float) -> float:
+    right = bisect_right(steps, x)
+    if right in {0, len(steps)}:
+        return values[max(0, right - 1)]
+    share = (x - steps[right - 1]) / (steps[right] - steps[right - 1])
+    return values[right - 1] + (values[right] - values[right - 1]) * share
 
 
 def _plain(value: float) -> str:
@@ -88,6 +143,6 @@ def _plain(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def caption(name: str, points: Sequence[tuple[float, float]]) -> str:
+def caption(name: str, points: Points) -> str:
     """First to last value, in words."""
     return f"{one_line(name, 40)} {number(points[0][1])} → {number(points[-1][1])}"

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from html import escape
 
 from hf_train import __version__
-from hf_train.report.chart import caption, main_curve, mermaid, sparkline
+from hf_train.report.chart import Points, caption, drawable, main_curve, mermaid, sparkline
 from hf_train.report.compare import delta, gate_lines
 from hf_train.report.model import Phase, Report
 from hf_train.report.verdict import verdict_of
-from hf_train.report.words import DASH, anchor, block, cell, code, duration, link, money, number, one_line
+from hf_train.report.words import DASH, anchor, block, cell, code, duration, fits, link, money, number, one_line
 from hf_train.values import Metric, ModelLink
 
-MAX_UNITS = 60_000
-"""GitHub refuses a comment of more than 65,536 characters; counted here in UTF-16 units, with room to spare."""
 MAX_ROWS = 50
 MAX_PROBLEMS = 20
 MAX_OTHERS = 5
@@ -48,7 +47,7 @@ def fitting(report: Report, before: Sequence[str], rows: int) -> str:
     """The body at its fullest that GitHub takes: first the details go, then rows, then all but the head."""
     for most, details in ((rows, True), (rows, False), (20, False), (5, False)):
         text = "\n".join([*before, *body(report, most, details=details)])
-        if len(text.encode("utf-16-le", "surrogatepass")) // 2 < MAX_UNITS:
+        if fits(text):
             return text
     return "\n".join([*before, _headline(report), "", _where(report), "", _footer(report)])
 
@@ -115,21 +114,38 @@ def _status(report: Report) -> list[str]:
         return [f"♻️ {one_line(report.reused)}"]
     if report.phase is Phase.ENDED or report.plan is None:
         return []
-    words = [f"{code(report.plan.job.flavor)}, at most {duration(report.plan.job.timeout_s)}"]
+    limits = [f"{code(report.plan.job.flavor)}, at most {duration(report.plan.job.timeout_s)}"]
     if report.plan.budget.worst_case_usd is not None:
-        words.append(f"at most {money(report.plan.budget.worst_case_usd)}")
-    step, total = report.findings.progress
-    if report.phase is Phase.RUNNING:
-        if report.state and report.state.started_at:
-            words.append(f"since {clock(report.state.started_at)}")
-        if step is not None:
-            words.append(f"step {step:,}/{total:,}" if total else f"step {step:,}")
-        if report.eta_s is not None:
-            words.append(f"about {duration(report.eta_s)} left")
-        words.append(f"{money(report.cost_usd)} so far")
-    elif report.state and report.state.message:
-        words.append(code(report.state.message))
-    return [" · ".join(words)]
+        limits.append(f"at most {money(report.plan.budget.worst_case_usd)}")
+    return [" · ".join([*_progress(report), *limits])]
+
+
+def _progress(report: Report) -> list[str]:
+    """How far a living Job is, by the Hub's clock and the log's own steps."""
+    state, (step, total) = report.state, report.findings.progress
+    if report.phase is Phase.QUEUED:
+        waited = state.queued_s if state else None
+        words = [f"waiting for {duration(waited)}"] if waited else []
+        return [*words, code(state.message)] if state and state.message else words
+    words = ["no training line yet"] if report.phase is Phase.STARTING else []
+    if step is not None:
+        words.append(f"**step {step:,}/{total:,}** ({100 * step // total} %)" if total else f"**step {step:,}**")
+    if report.eta_s is not None:
+        words.append(f"about {duration(report.eta_s)} left")
+    if report.duration_s is not None:
+        words.append(f"running for {duration(report.duration_s)}{_moment(report)}")
+    return [*words, f"{money(report.cost_usd)} so far"]
+
+
+def _moment(report: Report) -> str:
+    """When the numbers of a living comment were true: it is written every few minutes only."""
+    state = report.state
+    if state is None or state.started_at is None or state.running_s is None or not math.isfinite(state.running_s):
+        return ""
+    try:
+        return f" at {clock(state.started_at + timedelta(seconds=state.running_s))}"
+    except OverflowError:
+        return ""
 
 
 def clock(moment: datetime) -> str:
@@ -173,8 +189,8 @@ def _beside(report: Report, metric: Metric) -> str:
     """The cells of the baseline and of the difference, when there is a baseline."""
     if not report.base_name:
         return ""
-    base = report.base.get(metric.name)
-    return f" | {DASH if base is None else number(base)} | {delta(metric.name, metric.value, base)}"
+    base, given = report.base.get(metric.name), report.plan.expect.directions if report.plan else {}
+    return f" | {DASH if base is None else number(base)} | {delta(metric.name, metric.value, base, given)}"
 
 
 def _results(report: Report) -> list[str]:
@@ -232,21 +248,37 @@ def _cause(report: Report) -> list[str]:
 
 
 def _curve(report: Report) -> list[str]:
-    found = main_curve(dict(report.findings.curve))
+    found = main_curve(report.findings.curve)
     if found is None:
         return []
     name, points = found
     if report.phase is not Phase.ENDED:
         return [f"{code(caption(name, points))} {sparkline(points)}"]
+    base = drawable(report.base_curve.get(name, ()))
+    if len(base) < 2 or not report.base_name:
+        base = ()
+    # Markdown is not read on this line, so a code span would not hold the name in: HTML has to.
+    words = f"<code>{escape(caption(name, points))}</code> {sparkline(points, base, 16 if base else 32)}"
+    if base:
+        words += f" · base <code>{number(base[0][1])} → {number(base[-1][1])}</code> {sparkline(base, points, 16)}"
     return [
         "<details>",
-        # Markdown is not read on this line, so a code span would not hold the name in: HTML has to.
-        f"<summary>Curve: <code>{escape(caption(name, points))}</code> {sparkline(points)}</summary>",
+        f"<summary>Curve: {words}</summary>",
         "",
-        mermaid(name, points),
+        mermaid(name, points, base),
         "",
+        *_legend(report, points, base),
         "</details>",
     ]
+
+
+def _legend(report: Report, points: Points, base: Points) -> list[str]:
+    if not base:
+        return []
+    words = [f"Blue: this run. Grey: {code(report.base_name, 60)}"]
+    if base[-1][0] < points[-1][0]:
+        words.append(f"which ended at step {number(base[-1][0])} and is drawn flat from there")
+    return [", ".join(words) + ".", ""]
 
 
 def _problems(report: Report) -> list[str]:

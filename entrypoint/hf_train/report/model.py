@@ -11,6 +11,7 @@ from hf_train.context import Context
 from hf_train.errors import UserError
 from hf_train.gate import Judged
 from hf_train.plan import Plan
+from hf_train.report.frames import Frame
 from hf_train.values import Findings, JobRef, JobState, Outcome, Snapshot
 
 
@@ -18,6 +19,8 @@ class Phase(StrEnum):
     """Where in its life a run is when it is reported."""
 
     QUEUED = "queued"
+    STARTING = "starting"
+    """The Hub runs it, and it has not yet said that it trains: an image is pulled, packages and data are loaded."""
     RUNNING = "running"
     ENDED = "ended"
 
@@ -46,6 +49,7 @@ class Report:
         base: Metrics of the baseline.
         base_curve: Curve of the baseline, name -> (step, value) points, as its stored report holds it.
         judged: The gate's conditions with their verdicts; only for a completed training.
+        frame: Where the failure's traceback left this repository; None when it is not known.
         eta_s: Seconds left by the log's own word, None when it says none.
     """
 
@@ -68,6 +72,7 @@ class Report:
     base: Mapping[str, float] = field(default_factory=dict)
     base_curve: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     judged: tuple[Judged, ...] = ()
+    frame: Frame | None = None
     eta_s: float | None = None
 
     @property

@@ -8,12 +8,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hf_train.directions import direction
 from hf_train.gate import overall
+from hf_train.report.comment import shown_metrics
 from hf_train.report.model import Report
+from hf_train.report.schema import VERSION
 from hf_train.report.verdict import verdict_of
 from hf_train.values import Stage
 
-SCHEMA = "hf-train/report/1"
+MAX_SHOWN = 100
 MAX_METRICS = 60_000
 """Characters of the `metrics` output; `report.json` has all of them."""
 _LINE_ENDS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
@@ -66,21 +69,26 @@ def outputs(report: Report) -> Mapping[str, str]:
 
 
 def as_json(report: Report) -> str:
-    """`report.json`: the outputs and, beside them, what stands behind them."""
+    """`report.json`: the outputs and, beside them, what stands behind them. Its keys are those of `report.schema`."""
     verdict = verdict_of(report)
     findings = report.findings
     plan = report.plan
+    given = plan.expect.directions if plan else {}
     document = {
-        "schema": SCHEMA,
+        "schema": VERSION,
         **values(report),
         "headline": verdict.headline,
         "level": verdict.level,
         "diverged": findings.diverged,
         "cause": findings.cause,
         "cause-line": findings.cause_line,
+        "cause-frame": {"path": report.frame.path, "line": report.frame.line} if report.frame else None,
         "hint": findings.hint,
         "model-note": findings.model_note,
+        "shown": [m.name for m in shown_metrics(report)][:MAX_SHOWN],
+        "model-private": findings.model.private if findings.model else None,
         "sources": {m.name: m.source for m in findings.metrics},
+        "directions": {m.name: way for m in findings.metrics if (way := direction(m.name, given))},
         "baseline": {"name": report.base_name, "metrics": _finite(report.base)} if report.base_name else None,
         "conditions": [
             {
@@ -107,6 +115,7 @@ def as_json(report: Report) -> str:
         "sha": report.context.head_sha or (report.snapshot.sha if report.snapshot else ""),
         "pull": report.context.pull.number if report.context.pull else None,
         "run-url": report.context.run_url,
+        "comment-key": report.key,
         "flavor": plan.job.flavor if plan else "",
         "command": list(plan.job.command) if plan else [],
         "key": plan.key if plan else "",

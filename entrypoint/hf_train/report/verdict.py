@@ -62,6 +62,8 @@ def verdict_of(report: Report) -> Verdict:
         )
     if report.phase is Phase.QUEUED:
         return Verdict(code=ExitCode.OK, reason="queued", sign="🕐", headline="Training is queued", level="neutral")
+    if report.phase is Phase.STARTING:
+        return Verdict(code=ExitCode.OK, reason="starting", sign="⏳", headline="Training is starting", level="neutral")
     if report.phase is Phase.RUNNING or report.outcome is None:
         return Verdict(code=ExitCode.OK, reason="running", sign="🏃", headline="Training is running", level="neutral")
     reason = report.outcome.reason
@@ -77,6 +79,18 @@ def verdict_of(report: Report) -> Verdict:
     if reason is Reason.CANCELLED and not report.outcome.cancel_confirmed and report.ref is not None:
         return _with(row, headline="Cancelled with the workflow; the Hub did not confirm that the Job stopped")
     return row
+
+
+def headline_of(reason: str) -> str:
+    """The few words for a machine word, when no report is at hand.
+
+    Args:
+        reason: A `Reason`, or the word of a phase.
+    """
+    if reason == Reason.REFUSED.value:
+        return "Not started"
+    row = next((row for known, row in _ROWS.items() if known.value == reason), None)
+    return row[2] if row else f"Training is {reason}"
 
 
 def exit_code_in(report: Report) -> int | None:

@@ -15,8 +15,15 @@ _CONTROL_IN_BLOCK = re.compile(rf"[\x00-\x08\x0b-\x1f{_UNSEEN}]")
 _URL = re.compile(r"https?://[A-Za-z0-9.\[\]:_~-]+(?:/[A-Za-z0-9._~:/?#@!$&'*+,;=%-]*)?")
 
 
+MAX_UNITS = 60_000
+"""GitHub refuses a comment of more than 65,536 characters; counted here in UTF-16 units, with room to spare."""
 DASH = "\u2013"
 """Stands for what is not known."""
+
+
+def fits(text: str) -> bool:
+    """Whether GitHub takes a comment of this length."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2 < MAX_UNITS
 
 
 def duration(seconds: float | None) -> str:
