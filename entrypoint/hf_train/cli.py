@@ -52,6 +52,9 @@ app.command("plan", help="Show what `run` would submit; nothing is sent and noth
     _exits(with_inputs(commands.plan, also_format=True))
 )
 app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead run names.")(_exits(commands.cancel))
+app.command("sweep", help="Find the Jobs whose workflow run is over; `--apply` cancels them. Touches nothing else.")(
+    _exits(commands.sweep)
+)
 app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(
     _exits(commands.explain)
 )

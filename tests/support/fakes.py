@@ -163,6 +163,11 @@ class FakeHub:
         for jobs in (self.existing, self.stored):
             jobs[:] = [replace(one, labels=dict(labels)) if one.ref.id == ref.id else one for one in jobs]
 
+    def relabel(self, ref: JobRef, labels: Mapping[str, str]) -> None:
+        self.relabelled.append((ref.id, dict(labels)))
+        for jobs in (self.existing, self.stored):
+            jobs[:] = [replace(one, labels=dict(labels)) if one.ref.id == ref.id else one for one in jobs]
+
     def follow(self, ref: JobRef) -> LogFeed:
         del ref
         self.feed = FakeFeed(self.clock, list(self.log), batch=self.log_batch, held=self.log_held)

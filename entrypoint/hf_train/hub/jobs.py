@@ -103,6 +103,11 @@ class HuggingFaceHub:
             if answer.is_error:
                 raise refusal("the cancel", answer.status_code, answer.headers.get("X-Error-Message", ""))
 
+    def relabel(self, ref: JobRef, labels: Mapping[str, str]) -> None:
+        """Replace all labels of a Job."""
+        with translated("the labels"):
+            self._api.update_job_labels(job_id=ref.id, labels=dict(labels), namespace=ref.namespace)
+
     def follow(self, ref: JobRef) -> LogFeed:
         """Start to read the log."""
         token = self._token.reveal() if self._token else None
