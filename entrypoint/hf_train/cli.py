@@ -55,6 +55,9 @@ app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead
 app.command("sweep", help="Find the Jobs whose workflow run is over; `--apply` cancels them. Touches nothing else.")(
     _exits(commands.sweep)
 )
+app.command("comment", help="Read the `/train ...` comment that started this workflow: who asks, and which commit.")(
+    _exits(with_inputs(commands.comment))
+)
 app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(
     _exits(commands.explain)
 )

@@ -22,6 +22,7 @@ class Pull:
         base_sha: Tip of the base branch when the event was made.
         base_ref: Name of the base branch.
         from_fork: Whether the head lies in another repository.
+        author: Login of its author.
     """
 
     number: int
@@ -29,6 +30,24 @@ class Pull:
     base_sha: str = ""
     base_ref: str = ""
     from_fork: bool = False
+    author: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventComment:
+    """The comment on a pull request that an event brought. Somebody's text: nothing in it is true by itself.
+
+    Attributes:
+        id: Its id.
+        body: Its text.
+        author: Login of its author.
+        created: When it was written, as GitHub gives it (ISO 8601).
+    """
+
+    id: int
+    body: str
+    author: str
+    created: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +68,10 @@ class Context:
         job: Id of the job.
         matrix: Values of the matrix leg, as `name=value` words.
         actor: Who started the run.
+        action: What happened, by the payload: `opened`, `labeled`, `created`, ...
+        label: The label that was set, of a `labeled` event.
+        sender: Login of whoever did it.
+        comment: The new comment on a pull request, of an `issue_comment` event.
         server_url: GitHub's web address.
         api_url: GitHub's REST address.
         private: Whether the repository is private; None when the event does not say.
@@ -73,6 +96,10 @@ class Context:
     job: str = ""
     matrix: str = ""
     actor: str = ""
+    action: str = ""
+    label: str = ""
+    sender: str = ""
+    comment: EventComment | None = None
     server_url: str = "https://github.com"
     api_url: str = "https://api.github.com"
     private: bool | None = None
@@ -131,6 +158,10 @@ def read_context(environ: Mapping[str, str], event: Mapping[str, Any], *, worksp
         job=environ.get("GITHUB_JOB", ""),
         matrix=_matrix(environ.get("HF_TRAIN_MATRIX", "")),
         actor=environ.get("GITHUB_ACTOR", ""),
+        action=str(event.get("action") or ""),
+        label=str(_mapping(event.get("label")).get("name") or ""),
+        sender=str(_mapping(event.get("sender")).get("login") or ""),
+        comment=_comment(environ, event),
         server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
         api_url=(environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/"),
         private=_private(event),
@@ -163,12 +194,26 @@ def _pull(environ: Mapping[str, str], event: Mapping[str, Any], repository: str)
             base_ref=str(base.get("ref") or ""),
             # A deleted fork has no repo left; it was a fork all the same.
             from_fork=not head_repo or str(head_repo).lower() != repository.lower(),
+            author=str(_mapping(payload.get("user")).get("login") or ""),
         )
     issue = _mapping(event.get("issue"))
     if "pull_request" in issue and isinstance(issue.get("number"), int):
-        return Pull(number=issue["number"], from_fork=True)
+        author = str(_mapping(issue.get("user")).get("login") or "")
+        return Pull(number=issue["number"], from_fork=True, author=author)
     match = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", environ.get("GITHUB_REF", ""))
     return Pull(number=int(match[1]), from_fork=True) if match else None
+
+
+def _comment(environ: Mapping[str, str], event: Mapping[str, Any]) -> EventComment | None:
+    """A new comment on a pull request; an edited one is none, for its author need not be its editor."""
+    comment, issue = _mapping(event.get("comment")), _mapping(event.get("issue"))
+    if environ.get("GITHUB_EVENT_NAME") != "issue_comment" or event.get("action") != "created":
+        return None
+    if "pull_request" not in issue or not isinstance(comment.get("id"), int):
+        return None
+    author = str(_mapping(comment.get("user")).get("login") or "")
+    body, created = str(comment.get("body") or ""), str(comment.get("created_at") or "")
+    return EventComment(id=comment["id"], body=body, author=author, created=created)
 
 
 def _private(event: Mapping[str, Any]) -> bool | None:

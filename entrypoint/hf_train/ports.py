@@ -199,10 +199,6 @@ class Hub(Protocol):
         """Replace all labels of a Job."""
         ...
 
-    def relabel(self, ref: JobRef, labels: Mapping[str, str]) -> None:
-        """Replace all labels of a Job."""
-        ...
-
     def follow(self, ref: JobRef) -> LogFeed:
         """Start to read the log."""
         ...
@@ -217,14 +213,6 @@ class Hub(Protocol):
             until: End of the Job.
             extra: Paths of further files to read, beside the well-known result files.
         """
-        ...
-
-
-class Runs(Protocol):
-    """Workflow runs of one repository on GitHub."""
-
-    def is_over(self, run_id: str) -> bool | None:
-        """Whether a run has ended, with all its attempts; None when that is not known (404, no answer)."""
         ...
 
 

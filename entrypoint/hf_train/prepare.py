@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from hf_train.approval import approval_of
 from hf_train.context import Context
 from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError
 from hf_train.inputs import Inputs, resolve_secrets
 from hf_train.plan import HOUSE, Facts, Plan, make_plan, watch_problems
-from hf_train.policy import check_trust
+from hf_train.policy import Approval, check_trust, is_privileged
 from hf_train.ports import Account, Clock, Ports, Survey
-from hf_train.values import Flavor, LocalVolume, Secret
+from hf_train.preflight import money_findings, refusal
+from hf_train.spend import earlier, problem
+from hf_train.values import Attempt, Flavor, JobState, LocalVolume, Secret, Stage
 
 T = TypeVar("T")
 PATIENCE_S = 600.0
@@ -29,6 +32,9 @@ class Request:
         environ: The step's environment, for the values of the secrets.
         nonce: Random word that marks this launch.
         problems: What is wrong with the inputs by themselves; told together with what the workspace shows.
+        earlier: Jobs of this run that have ended: a smoke run, tries that the platform ended.
+        approval: The commit of a pull request that somebody with write access approved; None when none was.
+        not_approved: Why there is none, in words.
     """
 
     inputs: Inputs
@@ -36,6 +42,9 @@ class Request:
     environ: Mapping[str, str]
     nonce: str
     problems: tuple[str, ...] = ()
+    earlier: tuple[Attempt, ...] = ()
+    approval: Approval | None = None
+    not_approved: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,12 +70,15 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
 
     Raises:
         BadInput: With every problem that the workspace shows.
+        NotReady: With everything that the preflight holds against the launch.
         RefusedByHub: The Hub does not accept the token.
         LostSight: The Hub cannot be reached.
     """
     secrets, code, folders, script_path = _look_at_workspace(request, ports, tolerate_missing_secrets=offline)
-    check_trust(request.context, code.sha if code else "")
+    check_trust(request.context, code.sha if code else None, request.approval, request.not_approved)
     account, flavors = _look_at_hub(ports, offline=offline)
+    namespace = request.inputs.namespace or (account.name if account else "")
+    jobs = earlier(request.context, namespace, ports) if account else ()
     facts = Facts(
         account=account,
         flavors=flavors,
@@ -74,12 +86,43 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
         folders=folders,
         script_path=script_path,
         nonce=request.nonce,
+        earlier=jobs or (),
+        spent_usd=sum(one.most_usd for one in request.earlier),
     )
     config = (
         ports.workspace.read_text(_in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
     )
     plan = make_plan(request.inputs, request.context, facts, config_text=config)
-    return Prepared(plan=plan, secrets=secrets)
+    findings = money_findings(plan, flavors)
+    if not _would_reuse(plan, request, jobs or ()):
+        over = problem(plan, request.context, jobs, plan.flavors, ports.clock.now())
+        findings += [over] if over else []
+    if (error := refusal(findings)) is not None:
+        raise error
+    warnings = [one.text for one in findings if one.level == "warning"]
+    return Prepared(plan=replace(plan, notes=(*plan.notes, *warnings)), secrets=secrets)
+
+
+def _would_reuse(plan: Plan, request: Request, jobs: Sequence[JobState]) -> bool:
+    """Whether a Job is there that would be attached to instead of paying for another one."""
+    if request.inputs.reuse != "auto":
+        return False
+    return any(
+        one.labels.get("hft-key") == plan.key and (not one.stage.is_terminal or one.stage is Stage.COMPLETED)
+        for one in jobs
+    )
+
+
+def approved(request: Request, ports: Ports) -> Request:
+    """The request with what was approved, where the event needs that; the report is then about the approved commit."""
+    context, inputs = request.context, request.inputs
+    if not is_privileged(context):
+        return request
+    answer = approval_of(context, ports.people, label=inputs.approve_label, extra_keys=inputs.train_keys)
+    if answer.approval is None or context.pull is None:
+        return replace(request, not_approved=answer.why_not)
+    head = replace(context, pull=replace(context.pull, head_sha=answer.approval.sha))
+    return replace(request, context=head, approval=answer.approval)
 
 
 def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_S) -> T:

@@ -18,12 +18,14 @@ from hf_train.errors import BadInput
 from hf_train.files import RunFiles
 from hf_train.hub import HuggingFaceHub, stored_token
 from hf_train.hub_api import make_api
-from hf_train.inputs import Inputs, Layers, read
+from hf_train.inputs import Inputs, Layers, read, with_words
+from hf_train.people import GitHubPeople
 from hf_train.ports import Ports
 from hf_train.prepare import Request
 from hf_train.pulls import GitHubPulls
 from hf_train.reports import BucketReports
 from hf_train.script import ScriptFetcher
+from hf_train.slash import parse_command
 from hf_train.snapshot import GitWorkspace
 from hf_train.untrusted import Redactor
 from hf_train.values import Secret
@@ -58,6 +60,16 @@ def inputs_of(
     except BadInput as error:
         problems = error.problems
     inputs, more = read(Layers(file=file, environ=environ, flags=flags, words=words))
+    if context.comment is None:
+        return inputs, (*problems, *more)
+    try:
+        command = parse_command(context.comment.body, inputs.train_keys)
+    except ValueError as error:
+        return inputs, (*problems, *more, str(error))
+    if command is not None:
+        inputs, more = read(Layers(file=file, environ=environ, flags={**flags, **command.values}, words=words))
+        inputs, odd = with_words(inputs, command.words)
+        more = (*more, *odd)
     return inputs, (*problems, *more)
 
 
@@ -103,8 +115,9 @@ def ports_of(
         redact=redact,
     )
     stack.callback(files.close)
-    pulls = None
+    pulls = people = None
     if inputs.github_token and context.repository:
+        people = GitHubPeople(context.api_url, inputs.github_token, context.repository)
         pulls = GitHubPulls(context.api_url, inputs.github_token, context.repository)
     return Ports(
         hub=HuggingFaceHub(endpoint, token, _job_token(inputs, environ)),
@@ -115,6 +128,7 @@ def ports_of(
         files=files,
         reports=BucketReports(make_api(endpoint, token)),
         clock=SystemClock(),
+        people=people,
     )
 
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from hf_train import pipeline
 from hf_train.commands.around import signals, wired
 from hf_train.errors import RefusedByHub
+from hf_train.policy import why_no_token
 from hf_train.ports import Ports
-from hf_train.prepare import Request, prepare
+from hf_train.prepare import Request, approved, prepare
 from hf_train.report import verdict_of
 from hf_train.show import plan_json, show_plan
 from hf_train.wiring import Flags
@@ -24,16 +25,17 @@ def run(flags: Flags) -> int:
 
 def run_with(flags: Flags, environ: Mapping[str, str]) -> int:
     """The same, in a given environment."""
-    with wired(flags, environ) as (request, ports, token):
-        if token is None and not request.problems:
-            return _without_token(request, ports)
+    with wired(flags, environ) as (asked, ports, token):
+        if token is None and not asked.problems:
+            return _without_token(asked, ports)
+        request = approved(asked, ports)
         return int(verdict_of(pipeline.run(request, ports)).code)
 
 
 def _without_token(request: Request, ports: Ports) -> int:
     context = request.context
-    fork = " (a fork's pull request gets no secrets)" if context.pull and context.pull.from_fork else ""
-    why = f"There is no Hub token in this step{fork}, so nothing was launched."
+    cause = f" ({because})" if (because := why_no_token(context)) else ""
+    why = f"There is no Hub token in this step{cause}, so nothing was launched."
     if request.inputs.required or not context.on_github:
         hint = "Give hf-token (or the variable HF_TOKEN), or run with --local."
         pipeline.refuse(request, ports, RefusedByHub("No token", why, hint))
@@ -44,7 +46,8 @@ def plan(flags: Flags, output_format: str) -> int:
     """`hf-train plan`."""
     # Standard output is the JSON alone; the runner reads masks on standard error just as well.
     stream = sys.stderr if output_format == "json" else None
-    with wired(flags, os.environ, stream) as (request, ports, token):
+    with wired(flags, os.environ, stream) as (asked, ports, token):
+        request = approved(asked, ports)
         made = prepare(request, ports, offline=token is None).plan
         if output_format == "json":
             print(ports.console.redact(plan_json(made)))

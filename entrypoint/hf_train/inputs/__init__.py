@@ -1,7 +1,7 @@
 """The inputs: one table, three layers (file < environment < flag), all problems in one message. Pure."""
 
 from hf_train.inputs.fields import FIELDS, Field, Group
-from hf_train.inputs.parse import Inputs, Layers, parse, read
+from hf_train.inputs.parse import Inputs, Layers, parse, read, with_words
 from hf_train.inputs.secrets import resolve_secrets
 
-__all__ = ["FIELDS", "Field", "Group", "Inputs", "Layers", "parse", "read", "resolve_secrets"]
+__all__ = ["FIELDS", "Field", "Group", "Inputs", "Layers", "parse", "read", "resolve_secrets", "with_words"]

@@ -217,3 +217,15 @@ def _hub_volume(text: str, source: str, where: str, *, read_only: bool | None) -
         path=path.strip("/"),
         revision=unquote(revision) or None,
     )
+
+
+def option_name(text: str) -> str:
+    """The name of a script's option, without its dashes: `lr`, `warmup_steps`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", text):
+        message = f"{text!r} is not the name of an option; write it without dashes, for instance: lr"
+        raise ValueError(message)
+    return text

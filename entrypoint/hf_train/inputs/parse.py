@@ -6,7 +6,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, cast
 
 from hf_train.directions import Direction, marked
@@ -47,7 +47,7 @@ class Layers:
 class Inputs:
     """All inputs, parsed and checked on their own. Field names are the input names with `_` for `-`.
 
-    Durations are whole seconds, `max_cost` is US dollars; `command` is the argv of the Job when a command was given;
+    Durations are whole seconds, `max_cost...` are US dollars; `command` is the argv of the Job when a command was given;
     `directions` are those that `metrics` and `gate` mark (`NAME:higher`).
     """
 
@@ -80,6 +80,9 @@ class Inputs:
     supersede: Literal["cancel", "keep", "queue"] | None = None
     lease: int | None = None
     max_cost: float | None = None
+    max_cost_per_pr: float | None = None
+    max_cost_per_day: float | None = None
+    allow_unknown_price: bool = False
     watch_timeout: int | None = None
     on_watch_timeout: Literal["fail", "detach", "cancel"] | None = None
     comment: Literal["always", "on-change", "on-failure", "never"] = "always"
@@ -89,6 +92,8 @@ class Inputs:
     hf_token: Secret | None = None
     job_token: Secret | None = None
     github_token: Secret | None = None
+    approve_label: str = "train"
+    train_keys: tuple[str, ...] = ()
     required: bool = False
     local: bool = False
 
@@ -115,6 +120,19 @@ def read(layers: Layers) -> tuple[Inputs, tuple[str, ...]]:
     inputs = _read(reader)
     reader.problems.extend(_across(inputs, reader))
     return inputs, tuple(reader.problems)
+
+
+def with_words(inputs: Inputs, words: tuple[str, ...]) -> tuple[Inputs, tuple[str, ...]]:
+    """Add words to the end of what is run.
+
+    Returns:
+        The inputs, and a sentence per problem.
+    """
+    if not words or inputs.script:
+        return replace(inputs, args=(*inputs.args, *words)), ()
+    if inputs.command[:2] == ("sh", "-ec"):
+        return inputs, (f"{words[0]}: it cannot be added to a command with shell signs; give script, or plain words",)
+    return replace(inputs, command=(*inputs.command, *words)), ()
 
 
 class _Reader:
@@ -280,6 +298,9 @@ def _read(reader: _Reader) -> Inputs:
         supersede=reader.one("supersede", _supersede, cast("Any", None)),
         lease=reader.one("lease", grammar.duration, cast("int | None", None)),
         max_cost=reader.one("max-cost", grammar.money, cast("float | None", None)),
+        max_cost_per_pr=reader.one("max-cost-per-pr", grammar.money, cast("float | None", None)),
+        max_cost_per_day=reader.one("max-cost-per-day", grammar.money, cast("float | None", None)),
+        allow_unknown_price=reader.one("allow-unknown-price", grammar.boolean, False),
         watch_timeout=reader.one("watch-timeout", grammar.duration, cast("int | None", None)),
         on_watch_timeout=reader.one("on-watch-timeout", _after_watch, cast("Any", None)),
         comment=word("comment", ("always", "on-change", "on-failure", "never"), "always"),
@@ -289,6 +310,8 @@ def _read(reader: _Reader) -> Inputs:
         hf_token=reader.secret("hf-token"),
         job_token=reader.secret("job-token"),
         github_token=reader.secret("github-token"),
+        approve_label=reader.text("approve-label") or "train",
+        train_keys=reader.many("train-keys", grammar.option_name),
         required=reader.one("required", grammar.boolean, False),
         local=reader.one("local", grammar.boolean, False),
     )
