@@ -38,6 +38,7 @@ def _label(before: str) -> tuple[str, tuple[int, int | None] | None, bool]:
 class _Bars:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._shown: dict[str, float | None] = {}
 
     def read(self, text: str) -> bool:
         at = text.find("%|")
@@ -72,9 +73,18 @@ class _Bars:
             value = to_number(printed)
             if value is not None and key not in _NOT_METRIC:
                 values[key] = value
-        if any(is_result(key) or is_companion(key) for key in values):
-            position = self._ledger.tracker.step
-            self._ledger.record(values, text, POSTFIX, step=float(step if position is None else position))
+        if not any(is_result(key) or is_companion(key) for key in values):
+            return
+        # A bar is drawn when it moves and again when its postfix is set: until then it shows the values of an earlier
+        # step (Diffusers), or of the last epoch's validation (Lightning). What did not change is no new point.
+        shown = self._shown
+        new = {key: value for key, value in values.items() if shown.get(key) != value}
+        self._shown = values
+        position = self._ledger.tracker.step
+        if len(new) < len(values):
+            self._ledger.record(values, text, POSTFIX, curve=False)
+        if new:
+            self._ledger.record(new, text, POSTFIX, step=float(step if position is None else position))
 
 
 def _make(ledger: Ledger) -> Read:

@@ -23,11 +23,12 @@ class _Keras:
         self._ledger = ledger
         self._epoch: int | None = None
         self._count = 0
+        self._drawn: dict[str, float | None] = {}
 
     def read(self, text: str) -> bool:
         header = _HEADER.search(text) if "Epoch " in text else None
         if header:
-            self._epoch, self._count = int(header[1]), 0
+            self._epoch, self._count, self._drawn = int(header[1]), 0, {}
             self._ledger.tracker.epochs = float(header[2]) or None
             return False
         if " - " not in text or ": " not in text:
@@ -56,9 +57,13 @@ class _Keras:
         if self._epoch is None:
             self._ledger.record(values, text, STRUCTURED, curve=False)
             return
-        whole = step >= total
-        self._ledger.record(values, text, STRUCTURED, epoch=float(self._epoch), curve=whole)
         tracker.epoch_bar(self._epoch, step, total, first=1)
+        self._ledger.record(values, text, STRUCTURED, curve=False)
+        if step >= total:
+            # The full bar is drawn again with val_* behind it, and values that stand there already.
+            new = {name: value for name, value in values.items() if self._drawn.get(name) != value}
+            self._drawn = values
+            self._ledger.record(new, text, STRUCTURED, step=float(self._epoch * total))
         rate = _RATE.search(text)
         seconds = float(rate[1]) * _UNITS[rate[2]] if rate else 0.0
         if seconds:

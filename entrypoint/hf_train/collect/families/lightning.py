@@ -1,6 +1,7 @@
 """Lightning: rich bars with the metrics wrapped one per line, and the tables of test and validate (rich or plain).
 
-``v_num`` is the logger's version and no metric. tqdm bars are read by `bars`. Source: reference §1.7.
+``v_num`` is the logger's version and no metric. tqdm bars are read by `bars`; they do not tell how many epochs are
+planned, the line of the end does. Source: reference §1.7.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _RICH = re.compile(
 )
 _METRIC = re.compile(rf"([^\W\d][\w/@.()-]{{0,80}}): ({NUMBER}|{SPECIAL})(?=\s|$)")
 _ALONE = re.compile(rf"^\s{{8,}}([^\W\d][\w/@.()-]{{0,80}}): ({NUMBER}|{SPECIAL})\s*$")
+_STOPPED = re.compile(r"Trainer\.fit`? stopped: `?max_epochs=(\d{1,7})`? reached")
 _TABLE = re.compile(r"(?:Test|Validate|Validation|Predict)\s+metric\b", re.IGNORECASE)
 _ROW = re.compile(rf"^\s*([^\W\d]\S{{0,80}})((?:\s+(?:{NUMBER}|{SPECIAL}))+)\s*$")
 _REACH = 80
@@ -28,10 +30,15 @@ class _Lightning:
         self._ledger = ledger
         self._bar = -_REACH
         self._epoch: float | None = None
+        self._step: float | None = None
         self._table = -_REACH
 
     def read(self, text: str) -> bool:
         line = self._ledger.line
+        stopped = _STOPPED.search(text) if "stopped: " in text else None
+        if stopped:
+            self._ledger.tracker.epochs = float(stopped[1]) or None
+            return False
         if _TABLE.search(text):
             self._table = line
             return True
@@ -56,6 +63,7 @@ class _Lightning:
             tracker.epochs = float(last) + 1
         if total.isdigit():
             tracker.epoch_bar(int(epoch), int(step), int(total))
+            self._step = float(int(epoch) * int(total) + int(step))
         tracker.ended(None, to_number(found[5]) if found[5] else None)
         self._metrics({name: to_number(printed) for name, printed in _METRIC.findall(found[6])}, text)
         return True
@@ -63,7 +71,7 @@ class _Lightning:
     def _metrics(self, values: dict[str, float | None], text: str) -> bool:
         values.pop("v_num", None)
         if values:
-            self._ledger.record(values, text, POSTFIX, epoch=self._epoch)
+            self._ledger.record(values, text, POSTFIX, step=self._step, epoch=self._epoch)
         return True
 
     def _table_row(self, text: str) -> bool:
@@ -90,4 +98,4 @@ def _make(ledger: Ledger) -> Read:
     return _Lightning(ledger).read
 
 
-FAMILY = Family("Lightning", ("•", "metric", "│", "        "), _make)
+FAMILY = Family("Lightning", ("•", "metric", "│", "        ", "stopped: "), _make)
