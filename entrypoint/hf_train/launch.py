@@ -10,6 +10,7 @@ from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.prepare import Prepared, patiently
+from hf_train.spend import check_after, check_before
 from hf_train.values import JobSpec, JobState, Snapshot, Stage
 from hf_train.watch import cancel
 
@@ -47,6 +48,7 @@ def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, s
 
     Raises:
         RefusedByHub: The Hub does not take the Job; nothing was spent.
+        RefusedByPolicy: It would break a limit over several runs.
         LostSight: It is not known whether the Job was started; its nonce is in the message.
     """
     plan = prepared.plan
@@ -54,9 +56,11 @@ def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, s
         state, why = found
         ports.files.remember(_state(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
         return Launched(state=state, snapshot=snapshot, reused=why)
+    check_before(plan, context, ports)
     ports.files.remember(_state(plan, ports, ""))
     state = _submit_once(prepared, ports)
     ports.files.remember(_state(plan, ports, state.ref.id))
+    check_after(plan, context, ports, state)
     return Launched(state=state, snapshot=snapshot)
 
 

@@ -83,8 +83,16 @@ class Reporter:
 
     def refused(self, error: UserError, plan: Plan | None) -> None:
         """Nothing was started: say so where people look."""
-        report = Report(context=self.request.context, key=self.key, phase=Phase.ENDED, plan=plan, refused=error)
-        self.end(report)
+        self.end(
+            Report(
+                context=self.request.context,
+                key=self.key,
+                phase=Phase.ENDED,
+                plan=plan,
+                refused=error,
+                earlier=self.request.earlier,
+            )
+        )
 
     def end(self, report: Report) -> Report:
         """The last word: outputs, comment, check, files, summary, in this order."""

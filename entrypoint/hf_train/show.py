@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from hf_train.plan import Plan, usd
+from hf_train.plan.spending import Estimate
 from hf_train.ports import Console
 from hf_train.report.words import duration
 
@@ -27,7 +29,7 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
     job, flavor = plan.job, plan.budget.flavor
     price = f", {usd(flavor.usd_per_minute)} a minute" if flavor and flavor.usd_per_minute is not None else ""
     hardware = f" ({flavor.accelerator or flavor.cpu}, {flavor.ram}{price})" if flavor else ""
-    worst = plan.budget.worst_case_usd
+    worst, found = plan.budget.worst_case_usd, plan.budget.estimate
     table = [
         ("namespace", job.namespace),
         ("image", job.image),
@@ -36,6 +38,7 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
         ("timeout", duration(job.timeout_s)),
         ("attempts", str(job.attempts or 1)),
         ("worst case", usd(worst) if worst is not None else "price not known"),
+        *([("estimate", _estimate(found))] if found else []),
         ("env", ", ".join(job.env) or "-"),
         ("secrets", ", ".join(job.secrets) or "-"),
         *(("volume", volume.as_option()) for volume in job.volumes),
@@ -45,6 +48,12 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
         dirty = f", {plan.code.dirty} changed" if plan.code.dirty else ""
         table.insert(3, ("code", f"{plan.code.files} files, {plan.code.size / 1e6:.2f} MB{dirty}"))
     return table
+
+
+def _estimate(found: Estimate) -> str:
+    cost = f"{usd(found.usd)}, " if found.usd is not None else ""
+    runs = "an earlier run" if found.runs == 1 else f"the last {found.runs} runs"
+    return f"{cost}{duration(found.seconds)} (as {runs})"
 
 
 def plan_json(plan: Plan) -> str:
@@ -61,7 +70,9 @@ def plan_json(plan: Plan) -> str:
         "secrets": list(job.secrets),
         "volumes": [volume.as_option() for volume in job.volumes],
         "labels": dict(job.labels),
+        "usd-per-minute": plan.budget.flavor.usd_per_minute if plan.budget.flavor else None,
         "worst-case-usd": plan.budget.worst_case_usd,
+        "estimate": asdict(plan.budget.estimate) if plan.budget.estimate else None,
         "key": plan.key,
         "snapshot": plan.code.digest if plan.code else None,
         "notes": list(plan.notes),

@@ -1,51 +1,31 @@
-"""What a launch may cost, and whether that is within the limit."""
+"""What a launch may cost."""
 
 from __future__ import annotations
 
-from hf_train.errors import BadInput, RefusedByPolicy
 from hf_train.inputs import Inputs
 from hf_train.plan.model import Budget, Facts
-from hf_train.values import Flavor
+from hf_train.plan.spending import estimate, worst_case
+from hf_train.values import Flavor, JobSpec
 
 
-def flavor_of(inputs: Inputs, facts: Facts) -> Flavor | None:
-    """The flavor that was asked for; None when the Hub could not be asked.
-
-    Raises:
-        BadInput: The Hub has no such flavor.
-    """
-    if facts.flavors is None:
-        return None
-    found = next((one for one in facts.flavors if one.name == inputs.flavor), None)
-    if found is None:
-        names = ", ".join(one.name for one in facts.flavors)
-        raise BadInput([f"flavor: the Hub has no {inputs.flavor!r}; it has {names}"])
-    return found
+def flavor_of(name: str, facts: Facts) -> Flavor | None:
+    """The Hub's row of a flavor; None when it has none or could not be asked."""
+    return next((one for one in facts.flavors or () if one.name == name), None)
 
 
-def budget_of(inputs: Inputs, flavor: Flavor | None) -> Budget:
-    """What the launch costs at worst.
-
-    Raises:
-        RefusedByPolicy: That is more than `max-cost`, or it is not known while there is a limit.
-    """
-    price = flavor.cost_usd(inputs.timeout) if flavor else None
-    worst = None if price is None else price * (inputs.attempts or 1)
-    limit = inputs.max_cost
-    if limit is not None and worst is None:
-        raise RefusedByPolicy(
-            "Price not known",
-            f"max-cost is {usd(limit)}, but the Hub gives no price for {inputs.flavor}.",
-            "Choose another flavor, or leave max-cost out.",
-        )
-    if limit is not None and worst is not None and worst > limit:
-        raise RefusedByPolicy(
-            "Over max-cost",
-            f"{inputs.flavor} for {inputs.timeout} s, {inputs.attempts or 1} attempt(s), can cost {usd(worst)}; "
-            f"max-cost is {usd(limit)}.",
-            "Lower timeout, choose a smaller flavor, or raise max-cost. Nothing was sent and nothing was spent.",
-        )
-    return Budget(flavor=flavor, worst_case_usd=worst, max_usd=limit)
+def budget_of(inputs: Inputs, job: JobSpec, facts: Facts) -> Budget:
+    """What the launch costs at worst, what it will cost by experience, and the limits that stand against it."""
+    flavor = flavor_of(inputs.flavor, facts)
+    return Budget(
+        flavor=flavor,
+        worst_case_usd=worst_case(flavor, job.timeout_s, job.attempts),
+        max_usd=inputs.max_cost,
+        max_pr_usd=inputs.max_cost_per_pr,
+        max_day_usd=inputs.max_cost_per_day,
+        unknown_price_allowed=inputs.allow_unknown_price,
+        spent_usd=facts.spent_usd,
+        estimate=estimate(job, flavor, facts.earlier),
+    )
 
 
 def usd(amount: float) -> str:

@@ -21,14 +21,8 @@ COMMAND_IMAGE = "python:3.12"
 
 
 def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: str | None = None) -> Plan:
-    """Put the plan together.
-
-    Raises:
-        BadInput: The flavor is not one of the Hub's.
-        RefusedByPolicy: The worst case costs more than `max-cost`.
-    """
+    """Put the plan together. Whether it may be launched is the preflight's to say."""
     namespace = inputs.namespace or (facts.account.name if facts.account else "YOUR-NAMESPACE")
-    flavor = flavor_of(inputs, facts)
     job = JobSpec(
         namespace=namespace,
         image=inputs.image or _default_image(inputs),
@@ -55,12 +49,13 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
             directions=inputs.directions,
             config=config_text,
         ),
-        budget=budget_of(inputs, flavor),
+        budget=budget_of(inputs, job, facts),
         key=key,
         nonce=facts.nonce,
         detach=inputs.mode == "detach",
         watch_s=watch_limit(inputs, context),
-        notes=notes_of(inputs, context, facts, flavor),
+        flavors=facts.flavors or (),
+        notes=notes_of(inputs, context, facts, flavor_of(inputs.flavor, facts)),
     )
 
 

@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 
 from hf_train.directions import Direction
 from hf_train.plan.line import equal_line
+from hf_train.plan.spending import Estimate
 from hf_train.ports import Account, Survey
-from hf_train.values import Flavor, JobSpec
+from hf_train.values import Flavor, JobSpec, JobState
 
 HOUSE = ".hf-train"
 """Folder of ours inside a snapshot: the start script, the manifest, fetched scripts."""
@@ -26,6 +27,8 @@ class Facts:
         folders: Surveyed local volumes, by `LocalVolume.key`.
         script_path: Where a script by URL lies in the snapshot.
         nonce: A fresh random word that marks this launch.
+        earlier: Jobs of this repository on the Hub, newest first; empty when none are known.
+        spent_usd: What this run has paid already, for a smoke run and earlier tries.
     """
 
     account: Account | None
@@ -34,6 +37,8 @@ class Facts:
     folders: tuple[tuple[str, Survey], ...] = ()
     script_path: PurePosixPath | None = None
     nonce: str = ""
+    earlier: tuple[JobState, ...] = ()
+    spent_usd: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,12 +69,22 @@ class Budget:
     Attributes:
         flavor: Hardware and price; None when the Hub could not be asked.
         worst_case_usd: price x started minutes of the timeout x attempts; None when the price is not known.
-        max_usd: The user's limit.
+        max_usd: The user's limit of one run.
+        max_pr_usd: The user's limit of a pull request, over all its runs.
+        max_day_usd: The user's limit of any 24 hours of the repository.
+        unknown_price_allowed: Whether to launch what has no known price.
+        spent_usd: What this run has paid already.
+        estimate: What it will take by what earlier ones took; None when there were none.
     """
 
     flavor: Flavor | None
     worst_case_usd: float | None
     max_usd: float | None = None
+    max_pr_usd: float | None = None
+    max_day_usd: float | None = None
+    unknown_price_allowed: bool = False
+    spent_usd: float = 0.0
+    estimate: Estimate | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +102,7 @@ class Plan:
         detach: Whether to stop after the submit.
         watch_s: Seconds to follow the Job; None for no limit.
         notes: What is worth knowing before the launch, in words.
+        flavors: The Hub's hardware list and prices; empty when it could not be asked.
     """
 
     job: JobSpec
@@ -99,6 +115,7 @@ class Plan:
     detach: bool = False
     watch_s: int | None = None
     notes: tuple[str, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
 
     @property
     def equal_line(self) -> str:

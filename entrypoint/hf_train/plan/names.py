@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from hf_train.context import Context
 from hf_train.inputs import Inputs
 from hf_train.plan.model import Facts
+from hf_train.plan.spending import MINUTES_LABEL, billed_minutes
 from hf_train.plan.watching import outlives
 from hf_train.values import JobSpec, Volume
 
@@ -66,6 +67,7 @@ def labels_of(inputs: Inputs, context: Context, facts: Facts, key: str, job: Job
         "hft-key": key,
         "hft-family": family(context, inputs.comment_key or context.comment_key) if context.repository else "",
         "hft-mode": "detach" if outlives(inputs, context) else "",
+        MINUTES_LABEL: str(billed_minutes(job.timeout_s, job.attempts)),
         "hft-nonce": facts.nonce,
     }
     return {name: label(value) for name, value in labels.items() if value}

@@ -12,7 +12,7 @@ from hf_train.errors import UserError
 from hf_train.gate import Judged
 from hf_train.plan import Plan
 from hf_train.report.frames import Frame
-from hf_train.values import Findings, JobRef, JobState, Outcome, Snapshot
+from hf_train.values import Attempt, Findings, JobRef, JobState, Outcome, Snapshot
 
 
 class Phase(StrEnum):
@@ -51,6 +51,8 @@ class Report:
         judged: The gate's conditions with their verdicts; only for a completed training.
         frame: Where the failure's traceback left this repository; None when it is not known.
         eta_s: Seconds left by the log's own word, None when it says none.
+        earlier: Jobs of this run that ended before this one: a smoke run, tries that the platform ended.
+        pr_cost_usd: What all Jobs of the pull request cost; None when there is one only, or it is not known.
     """
 
     context: Context
@@ -74,6 +76,8 @@ class Report:
     judged: tuple[Judged, ...] = ()
     frame: Frame | None = None
     eta_s: float | None = None
+    earlier: tuple[Attempt, ...] = ()
+    pr_cost_usd: float | None = None
 
     @property
     def ref(self) -> JobRef | None:
@@ -87,7 +91,14 @@ class Report:
 
     @property
     def cost_usd(self) -> float | None:
-        """What it cost so far: the Hub bills started minutes of running. None when price or time is not known."""
+        """What the run cost so far, earlier Jobs of it included. None when a price or a time is not known."""
+        before = [one.usd for one in self.earlier]
+        own = self.job_usd if self.state is not None or not before else 0.0
+        return None if own is None or None in before else own + sum(usd for usd in before if usd is not None)
+
+    @property
+    def job_usd(self) -> float | None:
+        """What this Job cost so far: the Hub bills started minutes of running. None when it is not known."""
         flavor = self.plan.budget.flavor if self.plan else None
         if flavor is None or self.duration_s is None or not math.isfinite(self.duration_s):
             return None

@@ -120,6 +120,18 @@ def as_json(report: Report) -> str:
         "command": list(plan.job.command) if plan else [],
         "key": plan.key if plan else "",
         "worst-case-usd": plan.budget.worst_case_usd if plan else None,
+        "pr-cost-usd": _rounded(report.pr_cost_usd, 6),
+        "earlier": [
+            {
+                "kind": one.kind,
+                "job-id": one.ref.id,
+                "job-url": one.ref.url,
+                "reason": one.reason,
+                "duration-s": _rounded(one.seconds, 3),
+                "cost-usd": _rounded(one.usd, 6),
+            }
+            for one in report.earlier
+        ],
         "hf-jobs-run": plan.equal_line if plan else "",
         "notes": list(plan.notes) if plan else [],
     }

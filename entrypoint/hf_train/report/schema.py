@@ -50,6 +50,16 @@ _CONDITION = _with(
         "why": TEXT,
     }
 )
+_EARLIER = _with(
+    {
+        "kind": _one_of("smoke", "try"),
+        "job-id": TEXT,
+        "job-url": TEXT,
+        "reason": TEXT,
+        "duration-s": MAYBE,
+        "cost-usd": MAYBE,
+    }
+)
 FIELDS: Mapping[str, tuple[Shape, str]] = {
     "schema": ({"const": VERSION}, "Version of this format."),
     "job-id": (TEXT, "Id of the Job; empty when there was none."),
@@ -114,6 +124,8 @@ FIELDS: Mapping[str, tuple[Shape, str]] = {
     "command": (TEXTS, "The command in the Job, word by word."),
     "key": (TEXT, "Hash of all that makes this training what it is."),
     "worst-case-usd": (MAYBE, "What it could have cost."),
+    "pr-cost-usd": (MAYBE, "What all Jobs of the pull request cost; null when there is one only, or it is not known."),
+    "earlier": ({"type": "array", "items": _EARLIER}, "Jobs of this run before this one; `cost-usd` counts them."),
     "hf-jobs-run": (TEXT, "The same Job as an `hf jobs run` line."),
     "notes": (TEXTS, "What was worth knowing before the launch."),
 }
