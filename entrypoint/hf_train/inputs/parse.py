@@ -22,6 +22,7 @@ Raw = str | tuple[str, ...]
 DEFAULT_TIMEOUT_S = 1800
 DEFAULT_QUEUE_TIMEOUT_S = 1800
 MIN_LEASE_S = 120
+_BUILD_ONLY = ("build-context", "build-target", "build-args", "build-secrets", "build-repository")
 SHELL_SIGNS = re.compile(r"[\n;&|<>$`*?~(){}#]")
 """A string command with one of these is run by `sh -ec`; without, it is split into words."""
 
@@ -56,6 +57,14 @@ class Inputs:
     command: tuple[str, ...] = ()
     config: str | None = None
     image: str | None = None
+    dockerfile: str | None = None
+    build_context: str = "."
+    build_target: str | None = None
+    build_args: Mapping[str, str] = field(default_factory=dict)
+    build_secrets: tuple[str, ...] = ()
+    build_repository: str | None = None
+    build_user: str | None = None
+    build_token: Secret | None = None
     flavor: str = "cpu-basic"
     timeout: int = DEFAULT_TIMEOUT_S
     namespace: str | None = None
@@ -274,6 +283,14 @@ def _read(reader: _Reader) -> Inputs:
         command=_command(reader),
         config=reader.text("config"),
         image=reader.one("image", grammar.image, cast("str | None", None)),
+        dockerfile=reader.text("dockerfile"),
+        build_context=reader.text("build-context") or ".",
+        build_target=reader.text("build-target"),
+        build_args=dict(reader.many("build-args", grammar.assignment)),
+        build_secrets=tuple(dict.fromkeys(reader.many("build-secrets", grammar.variable))),
+        build_repository=reader.text("build-repository"),
+        build_user=reader.text("build-user"),
+        build_token=reader.secret("build-token"),
         flavor=reader.one("flavor", grammar.flavor, "cpu-basic"),
         timeout=reader.one("timeout", grammar.duration, DEFAULT_TIMEOUT_S),
         namespace=reader.one("namespace", grammar.namespace, cast("str | None", None)),
@@ -377,6 +394,10 @@ def _across(inputs: Inputs, reader: _Reader) -> Sequence[str]:
             if given_but_empty
             else "nothing to run: give script, or command, or words after '--'"
         )
+    if inputs.dockerfile and inputs.image:
+        problems.append("image and dockerfile: both are given; keep one")
+    if not inputs.dockerfile:
+        problems.extend(f"{name}: it needs dockerfile" for name in _BUILD_ONLY if reader.text(name))
     if inputs.args and not inputs.script:
         problems.append("args: they belong to script; put them into command")
     problems.extend(_mounts(inputs))
