@@ -166,7 +166,7 @@ class StubRegistry:
     """A registry whose answers a test writes.
 
     Attributes:
-        answers: Path to a function of the request that gives status, headers and body; a prefix counts when it ends in `*`.
+        answers: Path (or a prefix with `*` at its end) to a function of the request: status, headers and body.
         seen: What was asked.
     """
 
@@ -199,7 +199,7 @@ def stub() -> Iterator[StubRegistry]:
             with contextlib.suppress(OSError):
                 self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *args: object) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

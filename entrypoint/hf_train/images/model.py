@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from hf_train.images.content import Recipe
 from hf_train.images.reference import Reference
 from hf_train.values import Secret
 
@@ -50,3 +51,24 @@ class Login:
     host: str
     user: str
     password: Secret
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chosen:
+    """The image that a Job gets.
+
+    Attributes:
+        asked: As the user named it; the Dockerfile when it is built.
+        image: What the Job is given.
+        digest: `sha256:...` of it; empty when it is not known, or not yet.
+        size: Bytes of its layers as they are sent; 0 when it is not known.
+        notes: What is worth knowing, in words.
+        recipe: What has to be built and pushed before the launch; None when it is there.
+    """
+
+    asked: str
+    image: str
+    digest: str = ""
+    size: int = 0
+    notes: tuple[str, ...] = ()
+    recipe: Recipe | None = None

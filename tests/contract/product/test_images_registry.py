@@ -1,4 +1,4 @@
-"""The registry adapter against a real docker-registry, and against one that answers what real ones answer on bad days."""
+"""The registry adapter against a real docker-registry, and against one with bad days."""
 
 from __future__ import annotations
 

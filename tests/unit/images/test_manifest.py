@@ -103,7 +103,11 @@ def test_a_config_that_says_little() -> None:
     assert (bare.created, bare.python, bare.cuda, bare.entrypoint) == (None, "", "", ())
 
 
-@given(st.recursive(st.none() | st.integers() | st.text() | st.floats(allow_nan=False), lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["manifests", "config", "layers", "platform", "digest", "os", "Env"]), inner)))  # fmt: skip
+NAMES = st.sampled_from(["manifests", "config", "layers", "platform", "digest", "os", "Env"])
+PLAIN = st.none() | st.integers() | st.text() | st.floats(allow_nan=False)
+
+
+@given(st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner)))
 def test_no_document_breaks_the_reader(value: Any) -> None:
     for read in (choose, read_config):
         try:
