@@ -58,9 +58,10 @@ def sparkline(points: Points, beside: Points = (), width: int = 32) -> str:
         beside: What else is drawn on the same scale.
         width: Blocks at most.
     """
+    whole = [value for _, value in (*points, *beside)]
     values = [value for _, value in thin(points, width)]
-    low = min(value for _, value in (*points, *beside))
-    high = max(value for _, value in (*points, *beside))
+    (whole, values), _ = _scaled([whole, values])
+    low, high = min(whole), max(whole)
     if high == low:
         return BLOCKS[0] * len(values)
     return "".join(BLOCKS[min(7, int((value - low) / (high - low) * 8))] for value in values)
@@ -81,12 +82,10 @@ def mermaid(name: str, points: Points, base: Points = ()) -> str:
     first, last = points[0][0], points[-1][0]
     lines = [_even(one, first, last) for one in (base, points) if len(one) >= 2]
     title = re.sub(r"[^A-Za-z0-9_./@ -]", "_", one_line(name, 40))
-    values = [value for line in lines for value in line]
-    if min(values) > 0 and max(values) / min(values) > LOG_FROM:
-        lines = [[math.log10(value) for value in line] for line in lines]
-        values = [value for line in lines for value in line]
+    lines, logarithmic = _scaled(lines)
+    if logarithmic:
         title = f"log10 of {title}"
-    low, high = min(values), max(values)
+    low, high = min(map(min, lines)), max(map(max, lines))
     margin = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
     palette = f"{GREY}, {BLUE}" if len(lines) > 1 else BLUE
     return "\n".join(
@@ -100,6 +99,14 @@ def mermaid(name: str, points: Points, base: Points = ()) -> str:
             "```",
         ]
     )
+
+
+def _scaled(lines: list[list[float]]) -> tuple[list[list[float]], bool]:
+    """The lines as they are, or their logarithms where those show more; and which of the two it is."""
+    low, high = min(map(min, lines)), max(map(max, lines))
+    if low <= 0 or high / low <= LOG_FROM:
+        return lines, False
+    return [[math.log10(value) for value in line] for line in lines], True
 
 
 def _even(points: Points, first: float, last: float) -> list[float]:

@@ -8,10 +8,12 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from html import escape
+from urllib.parse import quote
 
 from hf_train import __version__
 from hf_train.report.chart import Points, caption, drawable, main_curve, mermaid, sparkline
 from hf_train.report.compare import delta, gate_lines
+from hf_train.report.frames import Frame
 from hf_train.report.model import Phase, Report
 from hf_train.report.verdict import verdict_of
 from hf_train.report.words import DASH, anchor, block, cell, code, duration, fits, link, money, number, one_line
@@ -61,6 +63,7 @@ def body(report: Report, rows: int = MAX_ROWS, *, details: bool = True) -> list[
         gate_lines(report.judged),
         _metrics(report, rows),
         _results(report),
+        _earlier(report),
         _cause(report),
         _curve(report),
         _problems(report),
@@ -117,7 +120,8 @@ def _status(report: Report) -> list[str]:
     limits = [f"{code(report.plan.job.flavor)}, at most {duration(report.plan.job.timeout_s)}"]
     if report.plan.budget.worst_case_usd is not None:
         limits.append(f"at most {money(report.plan.budget.worst_case_usd)}")
-    return [" · ".join([*_progress(report), *limits])]
+    text = " · ".join([*_progress(report), *limits])
+    return [text[0].upper() + text[1:]]
 
 
 def _progress(report: Report) -> list[str]:
@@ -129,7 +133,7 @@ def _progress(report: Report) -> list[str]:
         return [*words, code(state.message)] if state and state.message else words
     words = ["no training line yet"] if report.phase is Phase.STARTING else []
     if step is not None:
-        words.append(f"**step {step:,}/{total:,}** ({100 * step // total} %)" if total else f"**step {step:,}**")
+        words.append(f"**Step {step:,}/{total:,}** ({100 * step // total} %)" if total else f"**Step {step:,}**")
     if report.eta_s is not None:
         words.append(f"about {duration(report.eta_s)} left")
     if report.duration_s is not None:
@@ -208,6 +212,8 @@ def _results(report: Report) -> list[str]:
         if report.state.queued_s is not None:
             words.append(f"queued {duration(report.state.queued_s)}")
         words.append(f"cost {money(report.cost_usd)}")
+    if report.pr_cost_usd is not None:
+        words.append(f"this pull request so far {money(report.pr_cost_usd)}")
     if words:
         lines.append(" · ".join(words))
     if report.findings.tracker_urls:
@@ -216,11 +222,22 @@ def _results(report: Report) -> list[str]:
     return [f"{line}  " for line in lines]
 
 
+def _earlier(report: Report) -> list[str]:
+    """Jobs that this run paid for before this one."""
+    lines = []
+    for one in report.earlier:
+        name = "Smoke run" if one.kind == "smoke" else "Earlier try"
+        job = link(one.ref.id, one.ref.url)
+        lines.append(f"**{name}** Job {job}: {code(one.reason)} · {duration(one.seconds)} · {money(one.usd)}  ")
+    return lines
+
+
 def _model(report: Report, model: ModelLink) -> str:
     """A link pinned to the commit. A public pull request does not name a private repo; the step's outputs do."""
+    kind = {"model": "", "dataset": "dataset ", "space": "Space "}[model.kind]
     if model.private and report.context.private is False:
-        return f"in a private repo, at {code(model.revision[:7])}"
-    text = f"{link(f'{model.repo}@{model.revision[:7]}', model.url)}"
+        return f"{kind}in a private repo, at {code(model.revision[:7])}"
+    text = f"{kind}{link(f'{model.repo}@{model.revision[:7]}', model.url)}"
     words = [f"{code(model.title, 80)}" if model.title else ""]
     if model.has_weights is False:
         words.append("no weights at that commit")
@@ -239,12 +256,22 @@ def _cause(report: Report) -> list[str]:
         lines.append(f"Cause: {code(findings.cause)}.")
     if findings.cause_line:
         lines.append(code(findings.cause_line))
+    if report.frame:
+        lines.append(f"At {_place(report, report.frame)}.")
     if findings.hint:
         lines.append(one_line(findings.hint))
     step, total = findings.progress
     if step is not None:
         lines.append(f"Last seen at step {step:,}{f' of {total:,}' if total else ''}.")
     return [f"> {line}  " for line in lines]
+
+
+def _place(report: Report, frame: Frame) -> str:
+    """A line of the repository, linked to the commit that people see."""
+    context = report.context
+    path = quote(frame.path, errors="replace")
+    blob = f"{context.server_url}/{context.repository}/blob/{context.head_sha}/{path}#L{frame.line}"
+    return link(f"{frame.path}:{frame.line}", blob if context.repository and context.head_sha else "")
 
 
 def _curve(report: Report) -> list[str]:

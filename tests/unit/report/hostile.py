@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hf_train.context import Context
 from hf_train.errors import BadInput
 from hf_train.gate import Condition, Judged, Judgement
-from hf_train.report import Phase, Report
+from hf_train.report import Frame, Phase, Report
 from hf_train.values import Findings, Metric, Outcome, Reason
 from unit.makers import FACTS, MODEL, ON_GITHUB, SURVEY, plan, report
 
@@ -32,6 +32,7 @@ TEXT = st.lists(st.sampled_from(_PIECES) | st.text(max_size=4), max_size=8).map(
     lambda pieces: CANARY.join(["", *pieces, ""])
 )
 NUMBER = st.floats() | st.sampled_from([1e308, -1e308, 5e-324, 1e15, -0.0, 1e-7])
+LIVE = (Phase.QUEUED, Phase.STARTING)
 POINTS = st.lists(st.tuples(NUMBER, NUMBER), max_size=60).map(tuple)
 
 
@@ -74,4 +75,6 @@ def reports(draw: st.DrawFn) -> Report:
         made = replace(made, state=replace(made.state, running_s=seconds, queued_s=seconds, stage_text=text[0]))
     if made.outcome is not None:
         made = replace(made, outcome=Outcome(state=made.state, reason=made.outcome.reason, log_problems=(text[2],)))
-    return replace(made, problems=(text[3],), eta_s=seconds)
+    if draw(st.booleans()):
+        made = replace(made, frame=Frame(path=text[1], line=3), base_curve=findings.curve)
+    return replace(made, problems=(text[3],), eta_s=seconds, phase=draw(st.sampled_from([made.phase, *LIVE])))

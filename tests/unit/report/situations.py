@@ -8,7 +8,7 @@ from dataclasses import replace
 from hf_train.context import Context
 from hf_train.errors import BadInput, RefusedByHub, RefusedByPolicy
 from hf_train.gate import Judged, judge, parse_condition
-from hf_train.report import Phase, Report
+from hf_train.report import Frame, Phase, Report
 from hf_train.values import Findings, Metric, Outcome, Reason, Stage
 from unit.makers import FACTS, METRICS, MODEL, ON_GITHUB, SNAPSHOT, STARTED, STATE, SURVEY, plan, report
 
@@ -17,6 +17,7 @@ NOTHING = Findings()
 GATE = ("eval_accuracy >= 0.85", "eval_loss <= baseline + 2%")
 GATED = plan(gate="\n".join(GATE))
 BASE = {"eval_loss": 0.41, "eval_accuracy": 0.9, "loss": 0.5}
+BASE_CURVE = {"loss": tuple((float(step), 2.2 / (1 + step / 55)) for step in range(0, 400, 10))}
 BETTER = {"eval_loss": 0.31, "eval_accuracy": 0.95}
 QUEUED = replace(STATE, stage=Stage.SCHEDULING, started_at=None, running_s=None, queued_s=None)
 RUNNING = replace(STATE, stage=Stage.RUNNING, running_s=310.0)
@@ -24,6 +25,10 @@ LIVE = Findings(metrics=METRICS[3:], progress=(120, 400))
 HOSTILE = "</details>| a | `b` ``c`` @octo/team #1 fixes #2 [x](https://evil.test) <img src=//evil.test> www.evil.test"
 CONTEXT_FORK = replace(ON_GITHUB, pull=replace(ON_GITHUB.pull, from_fork=True) if ON_GITHUB.pull else None)
 PUBLIC = replace(ON_GITHUB, private=False)
+
+
+def _url(path: str) -> str:
+    return f"https://huggingface.co/{path}/tree/{MODEL.revision}"
 
 
 def _ended(reason: Reason, **changes: object) -> Outcome:
@@ -47,7 +52,26 @@ SITUATIONS: Mapping[str, Report] = {
     ),
     "running": report(None, state=replace(RUNNING, running_s=4.0), findings=NOTHING),
     "running-with-progress": report(None, state=RUNNING, findings=LIVE, eta_s=722.0),
+    "queued-for-a-while": report(
+        None, phase=Phase.QUEUED, state=replace(QUEUED, queued_s=1450.0, message="No capacity"), findings=NOTHING
+    ),
+    "starting": report(None, phase=Phase.STARTING, state=replace(RUNNING, running_s=41.0), findings=NOTHING),
+    "running-without-a-total": report(
+        None, state=RUNNING, findings=Findings(metrics=METRICS[3:], progress=(1234567, None))
+    ),
     "completed-with-a-model": report(),
+    "curve-beside-the-baseline": report(base_name="base commit 0000000", base=BASE, base_curve=BASE_CURVE),
+    "curve-beside-a-shorter-baseline": report(
+        base_name="branch main",
+        base=BASE,
+        base_curve={"loss": tuple((float(step), 2.2 - step / 200) for step in range(0, 200, 7))},
+    ),
+    "curve-over-many-magnitudes": report(
+        findings=Findings(
+            metrics=METRICS, model=MODEL, curve={"loss": tuple((float(n), 10 ** (3 - n / 8)) for n in range(60))}
+        )
+    ),
+    "curve-under-a-hostile-baseline": report(base_name=HOSTILE, base={HOSTILE: 1.0}, base_curve=BASE_CURVE),
     "completed-second-attempt": report(context=replace(ON_GITHUB, run_attempt=2)),
     "completed-named-metrics": report(plan=plan(metrics="eval_accuracy\neval_f1\nloss")),
     "completed-without-metrics": report(findings=replace(NOTHING, model=MODEL)),
@@ -64,6 +88,24 @@ SITUATIONS: Mapping[str, Report] = {
             others=(replace(MODEL, repo="alice/adapter", title="", has_weights=False),),
             tracker_urls=("https://wandb.ai/alice/sft/runs/abc123",),
         )
+    ),
+    "completed-with-further-repos": report(
+        findings=Findings(
+            metrics=METRICS[1:3],
+            model=MODEL,
+            others=(
+                replace(MODEL, repo="alice/tiny-sft-merged", url=_url("alice/tiny-sft-merged"), title="Merged"),
+                replace(MODEL, repo="alice/tiny-sft-gguf", url=_url("alice/tiny-sft-gguf"), title="Q4_K_M"),
+                replace(MODEL, repo="alice/answers", kind="dataset", url=_url("datasets/alice/answers"), title=""),
+                replace(MODEL, repo="alice/arena", kind="space", url=_url("spaces/alice/arena"), title=""),
+            ),
+        )
+    ),
+    "private-dataset-on-a-public-repository": report(
+        context=PUBLIC,
+        findings=Findings(
+            model=MODEL, others=(replace(MODEL, repo="alice/secret", kind="dataset", private=True, title="Secret"),)
+        ),
     ),
     "completed-on-a-laptop": report(context=Context(), key="hf-train"),
     "private-model-on-a-private-repository": report(findings=Findings(model=replace(MODEL, private=True))),
@@ -91,6 +133,14 @@ SITUATIONS: Mapping[str, Report] = {
             cause_line="ModuleNotFoundError: No module named 'trl'",
             hint="Add the package to the script's header, or choose an image that has it.",
             progress=(3, 400),
+        ),
+    ),
+    "failed-in-a-file-of-the-repository": report(
+        Reason.FAILED,
+        message="Job failed with exit code: 1. Reason: Error",
+        frame=Frame(path="src/my model/train.py", line=42),
+        findings=Findings(
+            cause="label-range", cause_line="IndexError: Target 5 is out of bounds.", hint="Count the labels."
         ),
     ),
     "failed-without-a-word": report(Reason.FAILED, findings=NOTHING),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import NoReturn
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -31,6 +33,11 @@ def _links(one: Report) -> list[str]:
         context.run_url,
         one.ref.url if one.ref else "",
         *(model.url for model in models if model),
+        *(
+            f"{context.server_url}/{context.repository}/blob/{sha}/{quote(f.path, errors='replace')}#L{f.line}"
+            for f in [one.frame]
+            if f
+        ),
         *trackers,
     ]
 
@@ -149,8 +156,6 @@ def test_what_is_too_long_loses_the_least(name: str, kept: str) -> None:
 @examples(15)
 @given(reports(), st.integers(1, 4), st.sampled_from(["😀", "x", "\n", "`", "é|"]))
 def test_a_comment_is_never_too_long(one: Report, power: int, unit: str) -> None:
-    from dataclasses import replace
-
     much = unit * 10**power * 4
     findings = replace(
         one.findings,
