@@ -92,7 +92,7 @@ class Tracker:
             self._ratio, self._waiting = (self._waiting, step), None
 
     def epoch_bar(self, epoch: int, step: int, total: int, *, first: int = 0) -> None:
-        """A bar that runs once per epoch (Lightning counts epochs from 0, Keras from 1: `first`)."""
+        """A bar that runs once per epoch; they count from `first` (Lightning 0, Keras 1), or from a 0 once seen."""
         if total < 1 or step > total:
             return
         if epoch == 0:
@@ -162,7 +162,7 @@ class Tracker:
             return None if stale else main.step, main.total
         if self._epoch_bar is not None:
             epoch, step, total = self._epoch_bar
-            whole = round(self.epochs * total) if self.epochs else total if epoch == 0 else None
+            whole = round(self.epochs * total) if self.epochs else total if self._from_zero and epoch == 0 else None
             return epoch * total + step, whole
         if self.counted is not None:
             return self.counted, self.counted_total or self.planned
@@ -178,8 +178,11 @@ class Tracker:
 
     @property
     def finished(self) -> bool:
-        """Whether the last planned step was reached."""
+        """Whether the last planned step was reached. The end of an epoch's bar is none when the epochs are unknown."""
         step, total = self._place()
+        main = self._main()
+        if self._epoch_bar is not None and not self.epochs and (main is None or not self._named(main)):
+            return False
         return step is not None and total is not None and step >= total > 0
 
     @property

@@ -33,11 +33,13 @@ _RESULT_WORDS = word_set(
     loss losses acc accuracy f1 fbeta auc auroc auprc bleu sacrebleu chrf rouge rouge1 rouge2 rougel wer cer ter
     map map50 map75 map95 miou iou dice ppl perplexity mae mse rmse mape smape r2 mrr ndcg recall precision prec
     pearson spearman kappa mcc matthews psnr ssim fid lpips reward rewards bpb bpc nll elbo kl top1 top5 acc1 acc5
-    meteor bertscore err1 err5 logloss rmsle correlation
+    meteor bertscore err1 err5 logloss rmsle correlation macc aacc mdice mfscore hmean rougelsum rew uer
     pérdida perdida exactitud precisión perte exactitude précision verlust genauigkeit perda acurácia perdita
     accuratezza потери потеря точность 损失 准确率 損失 精度 손실 정확도
     """
 )
+_PHASES = word_set("train training val valid validation test eval dev")
+_ERRORS = frozenset({"error", "err", "score"})  # results only of a phase: "valid error", "test score"
 _CONFIG_WORDS = word_set(
     """
     scale scaler weight weights coef coefficient patience threshold lambda alpha smoothing type fn function
@@ -46,8 +48,8 @@ _CONFIG_WORDS = word_set(
 )
 _COMPANIONS = word_set(
     """
-    lr learning_rate grad_norm gnorm epoch epochs step steps iter iters iteration iterations num_updates global_step
-    updates entropy num_tokens consumed_samples consumed_train_samples throughput
+    lr learning_rate grad_norm gradient_norm gnorm epoch epochs step steps iter iters iteration iterations
+    num_updates global_step updates entropy num_tokens consumed_samples consumed_train_samples throughput
     """
 )
 
@@ -127,10 +129,19 @@ def is_result(name: str) -> bool:
     words = tokens(name)
     if any(word in _CONFIG_WORDS for word in words):
         return False
-    return any(word in _RESULT_WORDS or word.endswith(("loss", "accuracy", "map")) for word in words)
+    if any(word in _RESULT_WORDS or word.endswith(("loss", "accuracy", "map")) for word in words):
+        return True
+    return words[-2:] == ("exact", "match") or is_score(name)
 
 
-_DIGITLESS = frozenset(word.rstrip("0123456789") for word in _RESULT_WORDS)
+@lru_cache(maxsize=4096)
+def is_score(name: str) -> bool:
+    """Whether a name is a result only because it names a phase: ``valid error``, ``test score``."""
+    words = tokens(name)
+    return len(words) == 2 and words[0] in _PHASES and words[1] in _ERRORS
+
+
+_DIGITLESS = frozenset(word.rstrip("0123456789") for word in _RESULT_WORDS | _ERRORS | {"match"})
 
 
 @lru_cache(maxsize=8192)
@@ -150,7 +161,7 @@ def is_curve(name: str) -> bool:
     """Whether a metric makes a curve worth keeping: no counter, no clock, no memory."""
     key = "_".join(tokens(name))
     if key in _COMPANIONS:
-        return key in {"lr", "learning_rate", "grad_norm", "gnorm", "entropy"}
+        return key in {"lr", "learning_rate", "grad_norm", "gradient_norm", "gnorm", "entropy"}
     return not key.endswith(("runtime", "per_second", "flos", "tokens", "samples", "time")) and "memory" not in key
 
 
@@ -164,4 +175,4 @@ def is_loss(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_grad_norm(name: str) -> bool:
     """Whether the metric is the norm of the gradients, under any of its common names."""
-    return "_".join(tokens(name)).endswith(("grad_norm", "gnorm", "gradnorm"))
+    return "_".join(tokens(name)).endswith(("grad_norm", "gradient_norm", "gnorm", "gradnorm"))

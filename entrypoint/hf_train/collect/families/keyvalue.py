@@ -26,18 +26,22 @@ _EPOCH = re.compile(
     r"(\d{1,7})(?!\d)(?:\s*/\s*(\d{1,7})(?!\d))?"
 )
 _COUNTER = re.compile(
-    r"(?:[Ii]ter(?:ation)?s?|[Gg]lobal[_ ][Ss]teps?|[Ss]teps?|progress"
-    r"|num_updates)\s*[:=]?\s*\[?(\d{1,12})(?:\s*/\s*(\d{1,12}))?"
+    r"(?:[Ii]ter(?:ation)?s?(?:\(\w{3,5}\))?|[Gg]lobal[_ ][Ss]teps?|[Ss]teps?(?:\.\.\.)?|progress"
+    r"|num_updates)\s*[:=]?\s*[\[(]?\s*(\d{1,12})(?:\s*/\s*(\d{1,12}))?"
     r"(?=[\s,;:|\])]|$)"
 )
 _LIMIT = re.compile(r"(?i)\b(?:max_updates|max_iters|total_steps|max_steps)\s*[:=]\s*(\d{1,12})\b")
 _PLANNED = re.compile(r"(?i)\b(?:training|run(?:ning)?) for (\d{1,6}) epochs\b")
 _CODE = re.compile(
     r"\s*(?:(?:def|return|raise|import|assert|self|class|elif)\b|\$|>>>|--"
-    r"|(?:Namespace|Config|\w{0,40}Args|\w{0,40}Arguments|\w{0,40}Config)\s?[({])"
+    r"|(?:Namespace|Config|\w{0,40}Args|\w{0,40}Arguments|\w{0,40}Config)\s?[({]"
+    r"|(?i:engine/trainer|hyper-?param\w{0,6}|arguments|args|options|settings|config\w{0,8})\s?:\s)"
+)
+_COMMAND = re.compile(
+    r"(?:^|[\s'\"/])(?:python[\d.]{0,5}|torchrun|deepspeed|accelerate launch|uv run)\s(?:\S+\s){0,40}?[\w./-]+\.py\b"
 )
 _SETTINGS = ("Namespace(", "==", "lambda ", "cmd =", "cmd=", "│", "┃")
-_SIDE = re.compile(r"(?i)(?:^|\s)val(?:id(?:ation)?)?\b|\btest\b|\beval\b")
+_SIDE = re.compile(r"(?i)(?:^|\s)val(?:id(?:ation)?)?\b|\((?:val|test)\)|\b(?:test|eval|dev)\b")
 
 
 class _KeyValue:
@@ -74,8 +78,13 @@ class _KeyValue:
                 return None, number
             if last:
                 tracker.epochs = last
-            tracker.epoch_bar(int(number), int(places["batch"]), int(places["batches"]), first=1 if last else 0)
-            return float(tracker.step or 0), None
+            updates = values.get("num_updates")
+            if updates is None:
+                tracker.epoch_bar(int(number), int(places["batch"]), int(places["batches"]), first=1)
+                return float(tracker.step or 0), None
+            tracker.steps(updates)
+            tracker.at_epoch(number)
+            return updates, None
         epoch = places.get("epoch")
         if epoch is not None:
             tracker.at_epoch(epoch)
@@ -112,9 +121,11 @@ def _parse(text: str) -> tuple[_Line, list[float], bool] | None:
     Returns:
         What it says, its numbers, and whether each number is what stands at its place; None when it holds no result.
     """
-    if _CODE.match(text) or any(mark in text for mark in _SETTINGS):
+    if _CODE.match(text) or any(mark in text for mark in _SETTINGS) or (".py" in text and _COMMAND.search(text)):
         return None
     bare = payload(text)
+    if len(bare) < len(text) and _CODE.match(bare):
+        return None
     pairs = read_pairs(bare)
     if not pairs:
         return None

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, to_number, word_set
+from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, is_score, to_number, tokens, word_set
 
 _WORD = r"[^\W\d][\w/@.%-]{0,80}"
 _PAIR = re.compile(
     # Not an option (--loss=1), a variable or a path; then perhaps a qualifying word, and the name.
-    rf"(?<![\w/@.%$\\-])(?:({_WORD}) )?({_WORD})(?:\s?\([^()\n]{{1,20}}\))?[\"'\])]{{0,2}}"
+    rf"(?<![\w/@.%$\\-])(?:({_WORD}) )?({_WORD})(?:\s?\(([^()\n]{{1,20}})\))?[\"'\])]{{0,2}}"
     rf"\s{{0,20}}[:=]\s{{0,20}}(?:tensor\(|np\.\w{{1,20}}\(|\[)?(-?\d+(?:,\d+)+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"
     r"(?=$|[\s,;|)\]%(}<&]|[.:](?:\s|$))"
 )
@@ -25,10 +25,13 @@ _FRACTION = re.compile(
 )
 _BARE = re.compile(
     r"(?i)(?<![\w/.@-])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
-    r"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{1,3}|prec@\d{1,3}|top\d))\s{1,6}(\d{1,12}\.\d+(?:e[-+]?\d+)?|nan|inf)"
-    r"%?(?=$|[\s,;|(])"
+    r"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{1,3}|prec@\d{1,3}|top\d"
+    r"|f1?-score(?: \((?:micro|macro)[ a-z]{0,8}\))?))"
+    r"\s{1,6}(\d{1,12}\.\d+(?:e[-+]?\d+)?|nan|inf)%?(?=$|[\s,;|(])"
 )
-_BARE_HINTS = ("oss ", "oss\t", "cc ", "cc\t", "acy ", "pl ", "ity ", "@1 ", "@5 ", "@1\t", "@5\t", "nll ", "top")
+_BARE_HINTS = (
+    "oss ", "oss\t", "cc ", "cc\t", "acy ", "pl ", "ity ", "@1 ", "@5 ", "@1\t", "@5\t", "nll ", "top", "-score ",
+)  # fmt: skip
 _PIPED = re.compile(rf"\|\s*([a-z][\w.@]{{0,40}})\s+({NUMBER}|nan|inf)\s*(?=\||$)")
 _CELL = re.compile(rf"^\|?\s*([A-Za-z][\w/]{{0,60}})\s+\|\s+({NUMBER}|nan|inf)\s+\|\s*$")
 _QUALIFIERS = word_set(
@@ -39,6 +42,7 @@ _QUALIFIERS = word_set(
     """
 )
 _PLACES = frozenset({"epoch", "step", "iter", "iteration"})
+_COUNTERS = word_set("epoch epochs step steps iter iters iteration iterations updates")
 PHASES = {
     "train": "train", "training": "train", "val": "val", "valid": "valid", "validation": "validation", "test": "test",
     "testing": "test", "eval": "eval", "evaluation": "eval", "dev": "dev",
@@ -66,21 +70,34 @@ def read_pairs(text: str) -> dict[str, Pair]:
         (``val Loss: 0.4 Acc: 0.9``) is given both ways, ``Acc`` and ``val Acc``.
     """
     values: dict[str, Pair] = {}
-    for name, pair in _pairs(text):
+    words: dict[str, str] = {}
+    for before, name, pair in _pairs(text):
         if is_result(name):
-            values[name] = pair
+            _add(values, words, before, name, pair)
         elif is_companion(name):
             values[name.lower() if name.lower() in _PLACES else name] = pair
     for name, pair in _unmarked(text):
-        values.setdefault(name, pair)
+        if is_result(name) or is_companion(name):
+            values.setdefault(name, pair)
     if not any(is_result(name) for name in values):
         return {}
     phase = _PHASE.match(text)
     if phase:
         for name in list(values):
-            if is_result(name) and re.split(r"[ _/]", name.lower())[0] not in PHASES:
+            if is_result(name) and PHASES.keys().isdisjoint(tokens(name)):
                 values[f"{phase[1]} {name}"] = values[name]
     return values
+
+
+def _add(values: dict[str, Pair], words: dict[str, str], before: str, name: str, pair: Pair) -> None:
+    """Keep a result. Two of one name in a line (``D loss: 0.5, G loss: 1.2``) are told apart by the word before."""
+    if name in values and words[name] != before and before.isalnum() and before.lower() not in _COUNTERS:
+        if words[name].isalnum():
+            values[f"{words[name]} {name}"] = values.pop(name)
+            words[name] = before
+        name = f"{before} {name}"
+    values[name] = pair
+    words.setdefault(name, before)
 
 
 def _unmarked(text: str) -> Iterator[tuple[str, Pair]]:
@@ -99,20 +116,36 @@ def _unmarked(text: str) -> Iterator[tuple[str, Pair]]:
                 yield found[1], Pair(value, *found.span(2), exact=True)
 
 
-def _pairs(text: str) -> Iterator[tuple[str, Pair]]:
+def _pairs(text: str) -> Iterator[tuple[str, str, Pair]]:
+    """The word before, the name and the value of each pair."""
     for found in _PAIR.finditer(text):
-        before, word, printed = found.groups()
+        before, word, unit, printed = found.groups(default="")
         exact = "," not in printed
         value = to_number(printed) if exact else _value(printed, text)
-        if value is not None:
-            # "train Loss", "lm loss", "grad norm": qualifying words belong to the name.
-            name = f"{before} {word}" if before and before.lower() in _QUALIFIERS else word
-            yield name, Pair(value, *found.span(3), exact)
+        name = _name(before, word, unit) if value is not None else None
+        if value is None or name is None or (is_score(name) and printed.isdigit()):
+            continue
+        yield "" if name.startswith(f"{before} ") else before, name, Pair(value, *found.span(4), exact)
     if "/" in text and "%" in text:
         for found in _FRACTION.finditer(text):
-            before, word, printed = found.groups()
-            name = f"{before} {word}" if before and before.lower() in _QUALIFIERS else word
-            yield name, Pair(float(printed), *found.span(3), exact=False)
+            before, word, printed = found.groups(default="")
+            name = f"{before} {word}" if before.lower() in _QUALIFIERS else word
+            yield before, name, Pair(float(printed), *found.span(3), exact=False)
+
+
+def _name(before: str, word: str, unit: str) -> str | None:
+    """The name of a value from the two words in front of it and what stands in brackets behind them."""
+    if word.lower() in _COUNTERS and (unit or (before and before.islower() and before not in _QUALIFIERS)):
+        return None  # "elapsed time per iteration (ms)", "number of nan iterations"
+    if unit and is_result(unit) and not is_result(word):
+        return unit  # "Word Error Rate (WER)"
+    if before and is_result(before):
+        if word.lower() in PHASES:
+            return f"{before} {word}"  # "loss train"
+        if word == "value":
+            return before
+    # "train Loss", "lm loss", "grad norm": qualifying words belong to the name.
+    return f"{before} {word}" if before.lower() in _QUALIFIERS else word
 
 
 def _value(printed: str, text: str) -> float | None:
