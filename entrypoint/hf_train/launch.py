@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hf_train import twins
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.prepare import Prepared, patiently
 from hf_train.spend import check_after, check_before
-from hf_train.values import JobSpec, JobState, Snapshot, Stage
+from hf_train.twins import Twin
+from hf_train.values import JobState, Snapshot
 from hf_train.watch import cancel
 
 VISIBLE_AFTER_S = (2.0, 5.0, 15.0)
@@ -52,16 +54,25 @@ def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, s
         LostSight: It is not known whether the Job was started; its nonce is in the message.
     """
     plan = prepared.plan
-    if reuse and (found := _same_training(plan, context, ports)) is not None:
-        state, why = found
-        ports.files.remember(_state(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
-        return Launched(state=state, snapshot=snapshot, reused=why)
+    if reuse and (twin := twins.earlier(plan, context, ports)) is not None:
+        return _attached(twin, plan, ports, snapshot)
     check_before(plan, context, ports)
     ports.files.remember(_state(plan, ports, ""))
     state = _submit_once(prepared, ports)
     ports.files.remember(_state(plan, ports, state.ref.id))
+    if reuse and (twin := twins.elder(plan, context, ports, state)) is not None:
+        if not cancel(ports.hub, state.ref, ports.clock):
+            ports.console.warning("Launched twice", f"Job {state.ref.id} was NOT cancelled: {state.ref.url}")
+        return _attached(twin, plan, ports, snapshot)
     check_after(plan, context, ports, state)
     return Launched(state=state, snapshot=snapshot)
+
+
+def _attached(twin: Twin, plan: Plan, ports: Ports, snapshot: Snapshot | None) -> Launched:
+    state = twin.state
+    ports.files.remember(_state(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
+    twins.take_over(state, plan, ports)
+    return Launched(state=state, snapshot=snapshot, reused=twin.why)
 
 
 def by_nonce(plan: Plan, ports: Ports) -> Sequence[JobState]:
@@ -71,29 +82,6 @@ def by_nonce(plan: Plan, ports: Ports) -> Sequence[JobState]:
 
 def _state(plan: Plan, ports: Ports, job_id: str) -> dict[str, str]:
     return {"endpoint": ports.hub.endpoint, "namespace": plan.job.namespace, "nonce": plan.nonce, "job-id": job_id}
-
-
-def _same_training(plan: Plan, context: Context, ports: Ports) -> tuple[JobState, str] | None:
-    try:
-        found = patiently(ports.clock, lambda: ports.hub.find(plan.job.namespace, {"hft-key": plan.key}), limit_s=60)
-    except (LostSight, RefusedByHub, JobGone):
-        return None
-    same = [state for state in found if _matches(state, plan.job)]
-    for state in same:
-        if not state.stage.is_terminal and state.stage is not Stage.UNKNOWN:
-            return state, f"Attached to Job {state.ref.id}, which already runs this very training."
-    for state in same:
-        if state.stage is Stage.COMPLETED and context.run_id and state.labels.get("hft-run") == context.run_id:
-            return (
-                state,
-                f"Job {state.ref.id} of this workflow run had completed this very training; nothing new was paid.",
-            )
-    return None
-
-
-def _matches(state: JobState, spec: JobSpec) -> bool:
-    """Labels are free text, so the spec is compared as well."""
-    return state.image == spec.image and state.command == spec.command and state.flavor == spec.flavor
 
 
 def _submit_once(prepared: Prepared, ports: Ports) -> JobState:

@@ -153,6 +153,8 @@ class Stage(StrEnum):
         return self in _TERMINAL
 
 
+SUPERSEDED = "hft-superseded"
+"""Label of a Job that was cancelled for a newer push: that commit."""
 _TERMINAL = frozenset({Stage.COMPLETED, Stage.ERROR, Stage.CANCELED, Stage.DELETED})
 
 
@@ -189,6 +191,12 @@ class JobState:
     image: str = ""
     command: tuple[str, ...] = ()
     flavor: str = ""
+
+    @property
+    def superseded_by(self) -> str:
+        """Commit of the newer push that this Job was cancelled for; empty when it was not."""
+        sha = self.labels.get(SUPERSEDED, "")
+        return sha if self.stage is Stage.CANCELED and re.fullmatch(r"[0-9a-f]{7,40}", sha) else ""
 
 
 class Reason(StrEnum):

@@ -70,6 +70,8 @@ def verdict_of(report: Report) -> Verdict:
     if reason is Reason.COMPLETED:
         return _completed(report)
     row = _row(reason)
+    if report.state and reason is Reason.CANCELLED_ON_HUB and (sha := report.state.superseded_by):
+        return _with(row, headline=f"Superseded by {sha[:7]}, a newer push")
     if reason in {Reason.CANCELLED, Reason.KEPT} and report.outcome.signum == 15:
         return _with(row, code=ExitCode.TERMINATED)
     if reason is Reason.TIMEOUT and report.plan is not None:

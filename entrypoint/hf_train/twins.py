@@ -1,0 +1,99 @@
+"""Never two Jobs of one training: attach to what is already paid for, also when two launches race.
+
+The Hub has no launch that happens only once for a key, and its lists may lag. So a launch looks for the key before its
+POST and once more after it: of several live Jobs the oldest stays, by the Hub's own clock and then by id, and every
+other launch cancels its own Job, before it has left the queue. All launches judge by the same order, so one stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hf_train.context import Context
+from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
+from hf_train.plan import Plan
+from hf_train.ports import Ports
+from hf_train.prepare import patiently
+from hf_train.values import JobSpec, JobState, Stage
+
+LOOK_LIMIT_S = 60.0
+LISTED_AFTER_S = (0.0, 1.0, 2.0)
+"""Waits before each look after the POST, until the list shows our own Job: then it shows the older ones as well."""
+KEPT_LABELS = ("hft-mode", "hft-lease")
+_UNREACHABLE = (LostSight, TransientHubError, RefusedByHub, JobGone)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Twin:
+    """A Job of the same training.
+
+    Attributes:
+        state: The Job.
+        why: Why it is taken, in words.
+    """
+
+    state: JobState
+    why: str
+
+
+def earlier(plan: Plan, context: Context, ports: Ports) -> Twin | None:
+    """Before the POST: a Job of this very training that runs, or that completed in this workflow run."""
+    wanted = {"hft-key": plan.key}
+    try:
+        found = patiently(ports.clock, lambda: ports.hub.find(plan.job.namespace, wanted), limit_s=LOOK_LIMIT_S)
+    except _UNREACHABLE:
+        return None
+    return _chosen(found, plan, context)
+
+
+def elder(plan: Plan, context: Context, ports: Ports, mine: JobState) -> Twin | None:
+    """After the POST: a Job of this very training that was there before ours."""
+    for wait in LISTED_AFTER_S:
+        if wait:
+            ports.clock.sleep(wait)
+        try:
+            found = ports.hub.find(plan.job.namespace, {"hft-key": plan.key})
+        except _UNREACHABLE:
+            continue
+        own = next((one for one in found if one.ref.id == mine.ref.id), None)
+        if own is not None:
+            return _chosen([one for one in found if _age(one) < _age(own)], plan, context)
+    return None
+
+
+def take_over(state: JobState, plan: Plan, ports: Ports) -> None:
+    """Write our labels on a Job that we attached to: from now on it is this run's, for sweep, cleanup and collect.
+
+    Only inside the family: the Job of another pull request stays its own. A label that is not written changes nothing
+    but who cleans up.
+    """
+    before, ours = state.labels, plan.job.labels
+    if state.stage.is_terminal or before.get("hft-family") != ours.get("hft-family"):
+        return
+    kept = {name: before[name] for name in KEPT_LABELS if name in before}
+    with contextlib.suppress(*_UNREACHABLE):
+        ports.hub.relabel(state.ref, {**ours, **kept})
+
+
+def matches(state: JobState, spec: JobSpec) -> bool:
+    """Whether a Job is what a spec says. Labels are free text, so the spec is compared as well."""
+    return state.image == spec.image and state.command == spec.command and state.flavor == spec.flavor
+
+
+def _chosen(found: Sequence[JobState], plan: Plan, context: Context) -> Twin | None:
+    """The oldest live Job; else one that completed in this workflow run."""
+    same = sorted((one for one in found if matches(one, plan.job)), key=_age)
+    for state in same:
+        if not state.stage.is_terminal and state.stage is not Stage.UNKNOWN:
+            return Twin(state=state, why=f"Attached to Job {state.ref.id}, which already runs this very training.")
+    for state in same:
+        if state.stage is Stage.COMPLETED and context.run_id and state.labels.get("hft-run") == context.run_id:
+            why = f"Job {state.ref.id} of this workflow run had completed this very training; nothing new was paid."
+            return Twin(state=state, why=why)
+    return None
+
+
+def _age(state: JobState) -> tuple[float, str]:
+    return (state.created_at.timestamp() if state.created_at else 0.0, state.ref.id)
