@@ -78,8 +78,8 @@ def problem(
         if so_far.usd + budget.worst_case_usd > limit.usd:
             return _finding(
                 f"Over {limit.name}",
-                f"{len(limit.jobs)} Job(s) of {limit.whose} cost {usd(so_far.usd)} (those that run, at worst); this one "
-                f"can cost {usd(budget.worst_case_usd)} more, and {limit.name} is {usd(limit.usd)}.",
+                f"{len(limit.jobs)} Job(s) of {limit.whose} cost {usd(so_far.usd)} (those that run, at worst); "
+                f"this one can cost {usd(budget.worst_case_usd)} more, and {limit.name} is {usd(limit.usd)}.",
                 f"Lower timeout, wait, or raise {limit.name}.",
             )
     return None

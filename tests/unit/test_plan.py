@@ -13,10 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hf_train.context import Context
-from hf_train.errors import BadInput, ExitCode, RefusedByPolicy
+from hf_train.errors import ExitCode
 from hf_train.inputs import Layers, parse
 from hf_train.plan import COMMAND_IMAGE, UV_IMAGE, Facts, Plan, equal_line, family, label, make_plan
 from hf_train.ports import Survey
+from hf_train.preflight import NotReady, money_findings, refusal
 from hf_train.values import Flavor, JobSpec, LocalVolume, Volume
 from unit.makers import FACTS, ON_GITHUB, SURVEY, plan
 
@@ -27,6 +28,13 @@ START = ("sh", "/code/.hf-train/start.sh")
 def _of(facts: Facts = FACTS, words: tuple[str, ...] = (), context: Context = ON_GITHUB, **flags: Any) -> Plan:
     given = {name.replace("_", "-"): value for name, value in flags.items()}
     return make_plan(parse(Layers(flags=given, words=words)), context, facts)
+
+
+def _checked(made: Plan, facts: Facts = FACTS) -> Plan:
+    """The plan, when nothing stands against it."""
+    if (error := refusal(money_findings(made, facts.flavors))) is not None:
+        raise error
+    return made
 
 
 # ---- what is submitted ----
@@ -104,8 +112,8 @@ def test_the_namespace_of_the_inputs_pays() -> None:
 
 
 def test_a_flavor_that_the_hub_does_not_have_is_refused_with_those_that_it_has() -> None:
-    with pytest.raises(BadInput, match="the Hub has no 'h900'; it has cpu-basic, t4-small"):
-        _of(command="x", flavor="h900")
+    with pytest.raises(NotReady, match="flavor: the Hub has no 'h900'; it has cpu-basic, t4-small"):
+        _checked(_of(command="x", flavor="h900"))
 
 
 # ---- labels ----
@@ -123,13 +131,14 @@ def test_labels_say_where_a_job_comes_from() -> None:
         "hft-attempt": "1",
         "hft-key": made.key,
         "hft-family": family(ON_GITHUB, ON_GITHUB.comment_key),
+        "hft-minutes": "45",
         "hft-nonce": "nonce1",
     }
 
 
 def test_on_a_laptop_a_job_has_the_labels_that_are_known() -> None:
     made = plan(context=Context())
-    assert set(made.job.labels) == {"hf-train", "name", "hft-sha", "hft-key", "hft-nonce"}
+    assert set(made.job.labels) == {"hf-train", "name", "hft-sha", "hft-key", "hft-minutes", "hft-nonce"}
     assert made.job.labels["name"].startswith("hf-train-python-3.12-".replace(".", "-"))
 
 
@@ -288,8 +297,8 @@ def test_no_plan_can_cost_more_than_the_cap(price: float | None, timeout: int, a
         flags["attempts"] = str(attempts)
     dearest = None if price is None else price * -(-timeout // 60) * (attempts or 1)
     try:
-        made = plan(facts=facts, **flags)
-    except RefusedByPolicy:
+        made = _checked(plan(facts=facts, **flags), facts)
+    except NotReady:
         assert dearest is None or dearest > float(cap)
         return
     assert dearest is not None
@@ -298,8 +307,8 @@ def test_no_plan_can_cost_more_than_the_cap(price: float | None, timeout: int, a
 
 
 def test_what_does_not_fit_is_refused_with_the_sum() -> None:
-    with pytest.raises(RefusedByPolicy) as caught:
-        plan(max_cost="0.50", attempts="2")
+    with pytest.raises(NotReady) as caught:
+        _checked(plan(max_cost="0.50", attempts="2"))
     assert caught.value.title == "Over max-cost"
     assert caught.value.exit_code is ExitCode.BAD_INPUT
     assert caught.value.message == "t4-small for 2700 s, 2 attempt(s), can cost $0.60; max-cost is $0.50."
@@ -308,9 +317,20 @@ def test_what_does_not_fit_is_refused_with_the_sum() -> None:
 
 @pytest.mark.parametrize("facts", [replace(FACTS, flavors=None), FACTS])
 def test_an_unknown_price_and_a_cap_do_not_go_together(facts: Facts) -> None:
-    with pytest.raises(RefusedByPolicy, match="Price not known"):
-        plan(facts=facts, flavor="mystery", max_cost="1000")
+    with pytest.raises(NotReady, match="Price not known"):
+        _checked(plan(facts=facts, flavor="mystery", max_cost="1000"), facts)
     assert plan(facts=facts, flavor="mystery").budget.worst_case_usd is None
+
+
+@pytest.mark.case(22)
+def test_an_unknown_price_is_refused_unless_the_workflow_allows_it() -> None:
+    with pytest.raises(NotReady, match="The Hub gives no price for mystery"):
+        _checked(plan(flavor="mystery"))
+    (said,) = money_findings(plan(flavor="mystery", allow_unknown_price="true", max_cost="1"), FACTS.flavors)
+    assert (said.level, said.what.count("limits of cost are not kept")) == ("warning", 1)
+    (said,) = money_findings(plan(flavor="mystery", allow_unknown_price="true"), FACTS.flavors)
+    assert "limits" not in said.what
+    assert money_findings(plan(facts=replace(FACTS, flavors=None)), None) == [], "plan on a laptop, the Hub not reached"
 
 
 # ---- the watch ----

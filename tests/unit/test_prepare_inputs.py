@@ -9,6 +9,7 @@ import pytest
 from hf_train.context import Context
 from hf_train.errors import BadInput, RefusedByHub
 from hf_train.inputs import Layers, parse
+from hf_train.preflight import NotReady
 from hf_train.prepare import Request, prepare
 from support.fakes import World
 
@@ -80,7 +81,7 @@ def test_a_folder_that_cannot_be_sent() -> None:
 def test_a_flavor_that_the_hub_does_not_have() -> None:
     world = World()
     inputs = parse(Layers(flags={"command": "x", "flavor": "h900"}))
-    with pytest.raises(BadInput, match="no 'h900'; it has cpu-basic"):
+    with pytest.raises(NotReady, match="no 'h900'; it has cpu-basic"):
         prepare(Request(inputs=inputs, context=Context(), environ={}, nonce="n"), world.ports)
     assert world.hub.submitted == []
 

@@ -43,7 +43,7 @@ def test_what_spends_or_speaks_for_somebody_is_never_read_from_the_file(field: o
 
 def test_the_fields_that_a_file_may_not_set() -> None:
     assert {field.name for field in FIELDS if not field.from_file} == {
-        "namespace", "max-cost", "hf-token", "job-token", "github-token", "required", "local",
+        "namespace", "max-cost", "max-cost-per-pr", "max-cost-per-day", "allow-unknown-price", "hf-token", "job-token", "github-token", "required", "local",
     }  # fmt: skip
 
 
