@@ -94,7 +94,7 @@ def _try(dockerd: str, attempt: Sequence[str], log: Path) -> subprocess.Popen[by
             stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "PATH": path},
+            env={**os.environ, "PATH": path, "PYTHONPATH": str(Path(__file__).parent.parent)},
         )
     until = time.monotonic() + START_S
     while time.monotonic() < until and process.poll() is None:
@@ -108,14 +108,13 @@ def _try(dockerd: str, attempt: Sequence[str], log: Path) -> subprocess.Popen[by
 
 
 def _root_as_mount() -> list[str]:
-    """In a chroot `/` is no mount point, and dockerd cannot unpack an image: it gets a view where it is one."""
+    """In a chroot `/` is no mount point: dockerd cannot unpack an image, and `docker exec` would leave the chroot."""
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     if any(line.split()[4] == "/" for line in mounts):
         return []
     view = cache.folder() / "root"
     view.mkdir(exist_ok=True)
-    script = 'mount --rbind / "$0" && view=$0 && exec chroot "$view" "$@"'
-    return ["unshare", "--mount", "--propagation=unchanged", "sh", "-c", script, str(view)]
+    return ["unshare", "--mount", "--propagation=unchanged", sys.executable, "-m", "support.own_root", str(view)]
 
 
 def main(arguments: Sequence[str]) -> int:
