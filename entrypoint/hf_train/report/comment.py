@@ -164,7 +164,12 @@ def shown_metrics(report: Report) -> Sequence[Metric]:
     if wanted:
         by_name = {metric.name: metric for metric in metrics}
         return [by_name[name] for name in wanted if name in by_name]
-    return sorted(metrics, key=lambda metric: any(word in metric.name for word in _QUIET))
+    return sorted(metrics, key=lambda metric: is_quiet(metric.name))
+
+
+def is_quiet(name: str) -> bool:
+    """Whether a metric is a speed or a counter, which stands behind the results."""
+    return any(word in name for word in _QUIET)
 
 
 def _metrics(report: Report, rows: int) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from hf_train import __version__
+from hf_train.report.comment import is_quiet
 from hf_train.report.schema import faults
 from hf_train.report.verdict import headline_of
 from hf_train.report.words import DASH, anchor, cell, code, duration, fits, money, number
@@ -25,7 +26,6 @@ BEST = "🏆"
 _SIGNS = {"success": "✅", "warning": "⚠️", "failure": "❌", "neutral": "⚪"}
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _SHA = re.compile(r"[0-9a-f]{40}")
-_Way = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,7 +133,8 @@ def _headline(reports: Sequence[Mapping[str, Any]], missing: int) -> str:
     failed = "failure" in levels or missing
     sign = "❌" if failed else "⚠️" if "warning" in levels else "✅" if "success" in levels else "⚪"
     told = ", ".join(f"{count} {word}" for count, word in words if count)
-    return f"### {sign} {len(reports) + missing} legs: {told}"
+    count = len(reports) + missing
+    return f"### {sign} {count} leg{'' if count == 1 else 's'}: {told}"
 
 
 def _names(keys: Sequence[str]) -> tuple[list[str], str]:
@@ -148,11 +149,12 @@ def _names(keys: Sequence[str]) -> tuple[list[str], str]:
 
 
 def _columns(reports: Sequence[Mapping[str, Any]], most: int) -> tuple[list[str], int]:
-    """The metrics to show: first those that most legs have, in the legs' own order."""
+    """The metrics to show: first those that most legs have, in the legs' own order; speeds and counters never."""
     counts: dict[str, int] = {}
     for report in reports:
         for name in report["shown"]:
-            counts[name] = counts.get(name, 0) + 1
+            if not is_quiet(name):
+                counts[name] = counts.get(name, 0) + 1
     ordered = sorted(counts, key=lambda name: -counts[name])
     return ordered[:most], max(0, len(ordered) - most)
 
@@ -194,7 +196,7 @@ def _value(report: Mapping[str, Any], name: str, best: Mapping[str, float], *, t
 
 def _result(report: Mapping[str, Any]) -> str:
     """The verdict in our own words: the headline of the report may say anything."""
-    words = f"{_SIGNS[report['level']]} {headline_of(report['reason'])}"
+    words = f"{_SIGNS[report['level']]} {headline_of(report['reason']).removeprefix('Training ')}"
     if report["diverged"] and report["level"] == "warning":
         words += ", diverged"
     return f"{words}: {cell(report['cause'], 40)}" if report["cause"] and report["level"] == "failure" else words
