@@ -52,7 +52,7 @@ def require_write(account: Account | None, namespace: str, full_id: str) -> Acco
         raise HubError(
             403,
             "Forbidden: you must use a write token to upload to a repository."
-            if account.role != "write"
+            if account.role == "read"
             else f"You don't have the required permissions to write to {full_id}.",
         )
     return account

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from hf_train.local_hub.access import require_account
-from hf_train.local_hub.accounts import Accounts, account_id, jwt_for
+from hf_train.local_hub.accounts import Account, Accounts, account_id, jwt_for
 from hf_train.local_hub.calls import Call, CallRoute, HubError
 
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -50,7 +50,9 @@ class AccountRoutes:
     def whoami(self, call: Call) -> Response:
         """The account of the token."""
         account = require_account(self.accounts, call)
-        token = {"displayName": "local", "role": account.role, "createdAt": _SINCE}
+        token: dict[str, Any] = {"displayName": "local", "role": account.role, "createdAt": _SINCE}
+        if account.scopes is not None:
+            token["fineGrained"] = _scopes(account)
         return JSONResponse(
             {
                 "type": "user",
@@ -146,6 +148,19 @@ def _org(name: str) -> dict[str, Any]:
         "avatarUrl": "",
         "roleInOrg": "write",
     }
+
+
+def _scopes(account: Account) -> dict[str, Any]:
+    """The scopes of a fine-grained token, as `whoami-v2` of the Hub lists them."""
+    kinds = {account.name: "user", **dict.fromkeys(account.orgs, "org")}
+    scoped = [
+        {
+            "entity": {"_id": account_id(name), "type": kinds.get(name, "model"), "name": name},
+            "permissions": list(permissions),
+        }
+        for name, permissions in (account.scopes or {}).items()
+    ]
+    return {"canReadGatedRepos": False, "global": [], "scoped": scoped}
 
 
 def _yaml_error(message: str) -> Response:

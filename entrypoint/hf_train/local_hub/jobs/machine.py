@@ -104,7 +104,7 @@ class JobMachine:
         Raises:
             HubError: 403, in the Hub's words.
         """
-        if not account.may_write(namespace):
+        if not account.may_run(namespace):
             raise HubError(
                 403,
                 "You don't have the required permissions to complete this action on namespace "

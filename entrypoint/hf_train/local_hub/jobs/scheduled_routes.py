@@ -83,6 +83,6 @@ class ScheduledRoutes:
     def _mine(self, call: Call) -> ScheduledJob:
         account = require_account(self._accounts, call)
         one = self._scheduler.get(call.params["namespace"], call.params["id"])
-        if not account.sees(one.namespace) or not account.may_write(one.namespace):
+        if not account.sees(one.namespace) or not account.may_run(one.namespace):
             raise HubError(403, f"You don't have the required permissions on namespace {one.namespace}: job.write.")
         return one
