@@ -23,7 +23,7 @@ NEEDLES = (
     "ailed", "imeout", "IME LIMIT", "enied", "ot found", "No module", "CUDA", "GPU", "\u00d7 ", "egmentation", "bort",
     "erminated", "nvalid", " nan", " is inf", "orbidden", "gated", "Read-only", "template", "required", "unrecognized",
     "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of",
-    "ush_to_hub", "reate_commit", "pload",
+    "Could not", "ush_to_hub", "reate_commit", "pload",
 )  # fmt: skip
 """A segment with none of these is never looked at."""
 

@@ -51,7 +51,7 @@ _WRITES: tuple[tuple[str, int, re.Pattern[str]], ...] = (
 )
 _TRACKERS = re.compile(
     r"https?://(?:[\w.-]*wandb\.ai/[\w.-]+/[\w.%-]+(?:/runs/[\w-]+)?|[\w.-]*comet\.(?:com|ml)/[\w.-]+/[\w.-]+/\w+"
-    r"|app\.neptune\.ai/\S+|swanlab\.cn/@\S+|app\.clear\.ml/projects/\S+)"
+    r"|app\.neptune\.ai/\S+|swanlab\.cn/@\S+|app\.clear\.ml/projects/\S+|[\w.:-]+/#/experiments/\d+/runs/\w+)"
 )
 _TRACKIO = re.compile(
     r"(?i)(?:space|dashboard|trackio|bucket|dataset)\b.{0,60}?(?P<url>https?://(?:[\w.:-]+/(?:spaces|buckets|datasets)/"
@@ -62,7 +62,7 @@ _MAX = 64
 
 NEEDLES = (
     "ommit", "ush", "pload", "ublish", "vailable", "Saved", "url:", "To http", "RepoUrl", "wandb", "rackio", "comet.",
-    "neptune", "swanlab", "clear.ml", "hf.space", "pace:", "ashboard",
+    "neptune", "swanlab", "clear.ml", "hf.space", "pace:", "ashboard", "experiments/",
 )  # fmt: skip
 """A segment with ``://`` but none of these is never looked at."""
 

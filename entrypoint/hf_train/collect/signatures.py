@@ -44,12 +44,12 @@ SIGNATURES = (
         r"OutOfMemoryError: (?:CUDA|HIP|XPU)? ?out of memory|(?:CUDA|HIP|XPU|MPS backend) out of memory"
         r"|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY"
         r"|RESOURCE_EXHAUSTED: Out of memory|ResourceExhaustedError|OOM when allocating tensor"
-        r"|torch\.(?:cuda\.)?OutOfMemoryError",
+        r"|torch\.(?:cuda\.)?OutOfMemoryError|No available memory for the cache blocks|CUDNN_STATUS_ALLOC_FAILED",
     ),
     _row(
         "disk-full",
         r"No space left on device|\[Errno 28\]|os error 28\b|kind: StorageFull|Disk quota exceeded"
-        r"|There is not enough space on the disk",
+        r"|There is not enough space on the disk|PytorchStreamWriter failed writing file",
     ),
     _row(
         "label-range",
@@ -93,7 +93,8 @@ SIGNATURES = (
     _row(
         "import",
         r"ModuleNotFoundError\b|ImportError\b|No module named '?[\w.]+|undefined symbol: |cannot import name "
-        r"|GLIBC(?:XX)?_[\d.]+' not found|cannot open shared object file|No package metadata was found for",
+        r"|GLIBC(?:XX)?_[\d.]+' not found|cannot open shared object file|No package metadata was found for"
+        r"|numpy\.dtype size changed|compiled using NumPy 1\.x cannot be run",
     ),
     _row(
         "no-permission",
@@ -134,14 +135,16 @@ SIGNATURES = (
         r"error: unrecognized arguments:|unrecognized arguments: |not used by the HfArgumentParser"
         r"|error: the following arguments are required|error: argument |\d+ validation errors? for "
         r"|Output directory .{0,300} already exists and is not empty|No such option:|Missing option|invalid choice: "
-        r"|got an unexpected keyword argument|one of the arguments .{0,120} is required",
+        r"|Could not override '"
+        r"|Key '\w+' is not in struct|got an unexpected keyword argument|one of the arguments .{0,120} is required",
         fatal=True,
     ),
     _row(
         "nan-loss",
         r"(?i)\bloss(?: returned in `?training_step`?)? is (?:nan|inf)\b|invalid loss, terminating training"
         r"|loss is nan, stopping|probability tensor contains either `?inf`?, `?nan`?|Function '\w+' returned nan values"
-        r"|input contains nan|nan or inf (?:found|detected)|non-finite (?:loss|gradient)|minimum loss scale reached",
+        r"|input contains nan|nan or inf (?:found|detected)|unexpected result nan|found nan in"
+        r"|non-finite (?:loss|gradient)|minimum loss scale reached",
     ),
     _row(
         "mount",

@@ -131,7 +131,7 @@ def is_result(name: str) -> bool:
         return False
     if any(word in _RESULT_WORDS or word.endswith(("loss", "accuracy", "map")) for word in words):
         return True
-    return words[-2:] == ("exact", "match") or is_score(name)
+    return words[-2:] == ("exact", "match") or words[:2] == ("f", "score") or is_score(name)
 
 
 @lru_cache(maxsize=4096)

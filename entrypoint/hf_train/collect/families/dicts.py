@@ -22,6 +22,7 @@ _ARGUMENTS = word_set(
     train_file train_dataset loss_type loss_weights loss_fn loss_scale label_smoothing
     """
 )
+_EPOCH = re.compile(r"(?i)\bepoch:?\s\[?(\d{1,7})\b")
 _TRAIN_END = frozenset({"train_runtime", "train_samples_per_second", "train_steps_per_second", "train_loss"})
 
 
@@ -82,9 +83,14 @@ class _Dicts:
         for found in _DICT.finditer(text, text.find("{'")):
             values = parse(found[0])
             if values:
-                self._take(values, text)
+                self._take(self._placed(values, text[: found.start()]), text)
                 read = True
         return read and "%|" not in text  # a bar that the dict is glued to is read too
+
+    def _placed(self, values: dict[str, float | None], before: str) -> dict[str, float | None]:
+        """The values with the epoch that stands in front of the dict (``epoch 0: {'accuracy': 0.7}``)."""
+        found = _EPOCH.search(before) if "poch" in before and "epoch" not in values else None
+        return {**values, "epoch": float(found[1])} if found else values
 
     def _take(self, values: dict[str, float | None], text: str) -> None:
         ledger = self._ledger

@@ -19,6 +19,7 @@ _ENDS = re.compile(
     | Model\ pushed\ to\ the\ Hub\ in | ✓\ Uploaded                                            # TRL, hf upload
     | (?:Adapter|[Mm]erged\ model|Model)\ available\ at:                                       # unsloth/jobs
     | Model\ weights\ saved\ in\ \S+pytorch_lora_weights                                       # Diffusers
+    | Saved\ pipeline\ to\ output\ directory                                                     # spaCy
     | Waiting\ for\ W&B\ process\ to\ finish\.\.\.\ \(success\)                # wandb
     | COMMAND_EXIT_CODE="0"                                                                    # script(1)
     | Training\ (?:is\ )?(?:finished|done|complete)\b | Finished\ training
@@ -42,7 +43,7 @@ FAMILY = Family(
         "Training completed", "raining complete", "✅ Training", "odel saved", "successfully saved",
         "stopped:", "Signaling Trainer",
         "early stopping", "epochs completed in", "pushed to the Hub", "✓ Uploaded", "vailable at:",
-        "pytorch_lora_weights",
+        "pytorch_lora_weights", "Saved pipeline",
         "W&B process", "EXIT_CODE=", "Training finished", "Training done", "Training is", "Finished training",
     ),
     _make,

@@ -17,7 +17,7 @@ from hf_train.collect.ledger import PROSE, Ledger
 from hf_train.collect.values import may_be_result
 
 _BATCHES = re.compile(
-    r"[Ee](?:poch|POCH)(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?!\d)(?:\s*/\s*(\d{1,7})(?!\d))?\s*\]?[\s,:|]{0,8}"
+    r"[Ee](?:poch|POCH)(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?!\d)(?:\s*/\s*(\d{1,7})(?!\d))?\s*\]?[\s,:|-]{0,8}"
     r"(?:(?:[Ss]tep|[Ii]ter|[Ii]teration|[Bb]atch)s?:?\s*)?\[?\s*(\d{1,9})\s*/\s*(\d{1,9})\b"
 )
 _TRAIN = re.compile(r"Train: (\d{1,7}) \[\s*(\d{1,9})/(\d{1,9})")
@@ -64,6 +64,10 @@ class _KeyValue:
         step, epoch = self._place(line, {role: numbers[index] for role, index in line.places}, values)
         if step is None and epoch is None:
             epoch = self._ledger.tracker.epoch
+        if line.plain:
+            # The last "loss" of the log, but no point on the curve of the "loss" that the training prints.
+            plain = {name: values.pop(name) for name in line.plain}
+            self._ledger.record(plain, text, PROSE, curve=False)
         self._ledger.record(values, text, PROSE, step=step, epoch=epoch)
         return True
 
@@ -105,6 +109,7 @@ class _Line(NamedTuple):
         side: Whether it tells of an evaluation, which does not move the progress.
         spans: Where the numbers stand, in order.
         values: Names of metrics, each with the index of its number.
+        plain: Those of them that are an evaluation's, which the line names once, in front of all.
         places: Counters and limits, each with the index of its number.
     """
 
@@ -112,6 +117,7 @@ class _Line(NamedTuple):
     side: bool
     spans: tuple[tuple[int, int], ...]
     values: tuple[tuple[str, int], ...]
+    plain: tuple[str, ...]
     places: tuple[tuple[str, int], ...]
 
 
@@ -126,7 +132,7 @@ def _parse(text: str) -> tuple[_Line, list[float], bool] | None:
     bare = payload(text)
     if len(bare) < len(text) and _CODE.match(bare):
         return None
-    pairs = read_pairs(bare)
+    pairs, plain = read_pairs(bare)
     if not pairs:
         return None
     start = len(text) - len(bare)
@@ -140,6 +146,7 @@ def _parse(text: str) -> tuple[_Line, list[float], bool] | None:
         bool(_SIDE.search(bare, 0, min(pair.start for pair in pairs.values()))),
         tuple([(start + first, start + last) for first, last in spans]),
         tuple([(name, index[pair[1:3]]) for name, pair in pairs.items()]),
+        plain,
         tuple([(role, index[span]) for role, span in places.items()]),
     )
     return line, [numbers[span] for span in spans], all(pair.exact for pair in pairs.values())

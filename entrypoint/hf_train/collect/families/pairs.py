@@ -59,7 +59,7 @@ class Pair(NamedTuple):
     exact: bool
 
 
-def read_pairs(text: str) -> dict[str, Pair]:
+def read_pairs(text: str) -> tuple[dict[str, Pair], tuple[str, ...]]:
     """Results and their companions in one line of text.
 
     Args:
@@ -67,7 +67,8 @@ def read_pairs(text: str) -> dict[str, Pair]:
 
     Returns:
         Name to value, empty when the line holds no result. A name without a phase on a line that begins with one
-        (``val Loss: 0.4 Acc: 0.9``) is given both ways, ``Acc`` and ``val Acc``.
+        (``val Loss: 0.4 Acc: 0.9``) is given both ways, ``Acc`` and ``val Acc``. And the plain names of
+        a line that is an evaluation's.
     """
     values: dict[str, Pair] = {}
     words: dict[str, str] = {}
@@ -80,13 +81,13 @@ def read_pairs(text: str) -> dict[str, Pair]:
         if is_result(name) or is_companion(name):
             values.setdefault(name, pair)
     if not any(is_result(name) for name in values):
-        return {}
+        return {}, ()
     phase = _PHASE.match(text)
-    if phase:
-        for name in list(values):
-            if is_result(name) and PHASES.keys().isdisjoint(tokens(name)):
-                values[f"{phase[1]} {name}"] = values[name]
-    return values
+    if not phase:
+        return values, ()
+    plain = tuple(name for name in values if is_result(name) and PHASES.keys().isdisjoint(tokens(name)))
+    values.update({f"{phase[1]} {name}": values[name] for name in plain})
+    return values, plain if PHASES[phase[1].lower()] != "train" else ()
 
 
 def _add(values: dict[str, Pair], words: dict[str, str], before: str, name: str, pair: Pair) -> None:
