@@ -14,7 +14,7 @@ from github.IssueComment import IssueComment
 
 from hf_train import pulls
 from hf_train.pulls import GitHubPulls
-from hf_train.values import Secret
+from hf_train.values import Annotation, Secret
 from support import events
 from support.github_stub import GitHubStub, Token
 from support.local_hub_process import Hub
@@ -231,13 +231,27 @@ def test_the_check_follows_the_run(step: Product, github: GitHubStub) -> None:
     assert github.comments() == []
 
 
+def test_the_check_points_at_lines(step: Product, client: GitHubPulls, github: GitHubStub) -> None:
+    remarks = [
+        Annotation(path="src/train.py", line=12, level="failure", title="import" * 100, message="no\nmodule " * 1000),
+        Annotation(path=".github", line=1, level="warning", title="Gate not known", message="a >= 1"),
+    ]
+    assert client.write_check("1" * 40, "train", None, "Running", "text") == ""
+    assert client.write_check("1" * 40, "train", "failure", "Failed", "text", remarks) == ""
+    (check,) = github.state.repos["octo/proj"].checks.values()
+    first, second = check["output"]["annotations"]
+    assert (first["path"], first["start_line"], first["end_line"]) == ("src/train.py", 12, 12)
+    assert (first["annotation_level"], second["annotation_level"]) == ("failure", "warning")
+    assert len(first["title"]) <= 255
+
+
 def _modes(step: Product, mode: str, *runs: tuple[str, ...]) -> list[Done]:
     return [step.run("--comment", mode, "--reuse", "never", *words) for words in runs]
 
 
-def test_comment_never_asks_nothing_of_github(step: Product, github: GitHubStub) -> None:
+def test_comment_never_asks_for_no_comment(step: Product, github: GitHubStub) -> None:
     _modes(step, "never", OK, FAILS)
-    assert github.requests == []
+    assert [one.path for one in github.requests if one.method != "GET" or "/issues/" in one.path] == []
 
 
 def test_comment_on_failure(step: Product, github: GitHubStub) -> None:

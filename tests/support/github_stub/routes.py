@@ -45,6 +45,7 @@ class Refusal(Exception):  # noqa: N818
 
 
 Route = Callable[[State, Repo, Request, "re.Match[str]"], Answer]
+_CHECK_FILTERS = (("check_name", "name"), ("status", "status"))
 _ROUTES: list[tuple[str, re.Pattern[str], Route]] = []
 
 
@@ -204,6 +205,26 @@ def _permission(_state: State, repo: Repo, _request: Request, match: re.Match[st
     return Answer(body={"permission": permission, "role_name": permission, "user": payloads.user(match["login"])})
 
 
+def _output(request: Request, before: Mapping[str, Any]) -> dict[str, Any]:
+    """What a check run says. Annotations are added to those that it has (REST docs: update a check run)."""
+    output = request.body.get("output")
+    if output is None:
+        return dict(before)
+    if not (isinstance(output.get("title"), str) and isinstance(output.get("summary"), str)):
+        raise Refusal(422, "Validation Failed: output needs a title and a summary")
+    if len(output["summary"]) > MAX_BODY - 1:
+        raise Refusal(422, "Validation Failed: summary is too long")
+    new = output.get("annotations", [])
+    for one in new:
+        lines = [one.get("start_line"), one.get("end_line")]
+        level = one.get("annotation_level")
+        if not all(type(line) is int and line >= 0 for line in lines) or level not in {"notice", "warning", "failure"}:
+            raise Refusal(422, "Validation Failed: annotation")
+        if not (one.get("path") and one.get("message")) or len(one.get("title", "")) > 255 or len(new) > 50:
+            raise Refusal(422, "Validation Failed: annotation")
+    return {**output, "annotations": [*before.get("annotations", []), *new]}
+
+
 @_route("POST", "/check-runs")
 def _create_check(state: State, repo: Repo, request: Request, _match: re.Match[str]) -> Answer:
     if not request.body.get("name") or not re.fullmatch(r"[0-9a-f]{40}", str(request.body.get("head_sha"))):
@@ -214,6 +235,7 @@ def _create_check(state: State, repo: Repo, request: Request, _match: re.Match[s
         "status": "queued",
         "conclusion": None,
         **request.body,
+        "output": _output(request, {}),
         "url": f"{request.api}/repos/{repo.name}/check-runs/{number}",
         "html_url": f"{request.web}/{repo.name}/runs/{number}",
     }
@@ -226,7 +248,7 @@ def _edit_check(_state: State, repo: Repo, request: Request, match: re.Match[str
     run = repo.checks.get(int(match["id"]))
     if run is None:
         raise Refusal(404, "Not Found")
-    run.update(request.body)
+    run.update({**request.body, "output": _output(request, run["output"])})
     return Answer(body=run)
 
 
@@ -239,8 +261,10 @@ def _get_check(_state: State, repo: Repo, _request: Request, match: re.Match[str
 
 
 @_route("GET", r"/commits/(?P<sha>[0-9a-f]{40})/check-runs")
-def _checks_of_commit(_state: State, repo: Repo, _request: Request, match: re.Match[str]) -> Answer:
-    found = [run for run in repo.checks.values() if run.get("head_sha") == match["sha"]]
+def _checks_of_commit(_state: State, repo: Repo, request: Request, match: re.Match[str]) -> Answer:
+    wanted = {"head_sha": match["sha"]}
+    wanted |= {key: request.query[name] for name, key in _CHECK_FILTERS if name in request.query}
+    found = [run for run in repo.checks.values() if all(run.get(key) == value for key, value in wanted.items())]
     return Answer(pages=found, wrap="check_runs")
 
 
