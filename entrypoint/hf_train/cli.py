@@ -52,6 +52,12 @@ app.command("plan", help="Show what `run` would submit; nothing is sent and noth
     _exits(with_inputs(commands.plan, also_format=True))
 )
 app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead run names.")(_exits(commands.cancel))
+app.command("collect", help="Finish the reports of detached Jobs: by id, by label, or all of this repository.")(
+    _exits(commands.collect)
+)
+app.command("merge", help="Put the reports of several runs (legs of a matrix) into one table and one comment.")(
+    _exits(commands.merge_reports)
+)
 app.command("sweep", help="Find the Jobs whose workflow run is over; `--apply` cancels them. Touches nothing else.")(
     _exits(commands.sweep)
 )

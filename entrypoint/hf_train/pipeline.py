@@ -11,15 +11,18 @@ from hf_train.baseline import find, save, widest
 from hf_train.collect.reader import LogReader
 from hf_train.errors import Interrupted, JobGone, LostSight, RefusedByHub, TransientHubError, UserError
 from hf_train.findings import collect, live
-from hf_train.gate import judge
+from hf_train.gate import judge_all
+from hf_train.handover import leave
 from hf_train.launch import Launched, by_nonce, launch, send
-from hf_train.plan import Plan
+from hf_train.plan import Plan, outlives
 from hf_train.ports import Ports
 from hf_train.prepare import Prepared, Request, prepare
 from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.reporter import Reporter
 from hf_train.show import show_plan
 from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
+from hf_train.spend import of_pull
+from hf_train.supersede import make_room
 from hf_train.watch import Policy, Watcher, cancel
 
 UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
@@ -59,6 +62,16 @@ def skip(request: Request, ports: Ports, why: str) -> Report:
 
 def refuse(request: Request, ports: Ports, error: UserError) -> NoReturn:
     """Report that the run was refused before anything was looked at, and fail.
+def resume(request: Request, ports: Ports, plan: Plan, snapshot: Snapshot | None, state: JobState) -> Report:
+    """A run from its watch on: for a Job that an earlier step launched and does not follow any more."""
+    reporter = Reporter(request, ports)
+    base = Report(
+        context=request.context, key=reporter.key, phase=Phase.QUEUED, plan=plan, snapshot=snapshot, state=state
+    )
+    run = _Run(request, ports, reporter, Prepared(plan=plan, secrets={}))
+    return run.follow(base, Launched(state=state, snapshot=snapshot), anew=False)
+
+
 
     Raises:
         UserError: The given one.
@@ -87,6 +100,8 @@ class _Run:
                 self._say_sent(snapshot)
             reuse = self.request.inputs.reuse == "auto"
             launching = True
+            make_room(self.plan, self.request.inputs, self.request.context, self.ports)
+            left = self._leave(snapshot)
             launched = launch(self.prepared, self.request.context, self.ports, reuse=reuse, snapshot=snapshot)
         except UserError as error:
             self.reporter.refused(error, self.plan)
@@ -104,9 +119,18 @@ class _Run:
             state=launched.state,
             reused=launched.reused,
         )
-        return self._follow(base, launched)
+        return self.follow(base, launched)
+            problems=left,
+            earlier=self.request.earlier,
 
-    def _follow(self, base: Report, launched: Launched) -> Report:
+    def follow(self, base: Report, launched: Launched, *, anew: bool = True) -> Report:
+        """Watch, collect, report.
+
+        Args:
+            base: What is known before.
+            launched: The Job.
+            anew: Whether this step launched it (or attached to it), and says so.
+        """
         console, ref = self.ports.console, launched.state.ref
         reader, frames = LogReader(), Frames(self.request.inputs.mount, self.request.inputs.path)
         watcher = Watcher(
@@ -120,9 +144,10 @@ class _Run:
             seen=launched.state,
         )
         try:
-            console.info(launched.reused or f"Job {ref.id} was submitted.")
-            console.info(ref.url)
-            self.reporter.started(base)
+            if anew:
+                console.info(launched.reused or f"Job {ref.id} was submitted.")
+                console.info(ref.url)
+                self.reporter.started(base)
             if self.plan.detach:
                 outcome = Outcome(state=launched.state, reason=Reason.DETACHED)
             else:
@@ -139,10 +164,14 @@ class _Run:
         ended = replace(base, phase=Phase.ENDED, outcome=outcome, state=outcome.state or base.state)
         reading = reader.close()
         try:
+        if ended.state and (sha := ended.state.superseded_by):
+            ended = replace(ended, problems=(*ended.problems, f"The Job was superseded by {sha}, a newer push."))
             findings = collect(reading, self.plan, ended.state, outcome, self.ports)
             ended = self._compared(replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line)))
         except Interrupted:
             words = "The workflow was cancelled while the results were collected; only the log was read."
+            if outcome.signum is None:
+                ended = replace(ended, pr_cost_usd=of_pull(self.plan, ended.context, self.ports, ended.state))
             ended = replace(ended, findings=live(reading.progress), problems=(*ended.problems, words))
         try:
             return self.reporter.end(ended)
@@ -151,6 +180,14 @@ class _Run:
 
     def _compared(self, report: Report) -> Report:
         """Beside the baseline, and through the gate; only a completed training has numbers to compare."""
+    def _leave(self, snapshot: Snapshot | None) -> tuple[str, ...]:
+        """What `hf-train collect` needs, where it may be needed: on a laptop only for a Job that outlives the run."""
+        context = self.request.context
+        if not (context.on_github or outlives(self.request.inputs, context)):
+            return ()
+        problem = leave(self.plan, self.request, snapshot, self.ports)
+        return (f"hf-train collect could not finish this report, should it have to: {problem}",) if problem else ()
+
         if report.outcome is None or report.outcome.reason is not Reason.COMPLETED:
             return report
         inputs = self.request.inputs

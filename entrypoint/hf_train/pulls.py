@@ -31,9 +31,10 @@ class GitHubPulls:
         api_url: `GITHUB_API_URL`.
         token: The workflow's token.
         repository: `owner/name`.
+        resumes: Whether a check that an earlier step left pending is gone on with, instead of a new one.
     """
 
-    def __init__(self, api_url: str, token: Secret, repository: str) -> None:
+    def __init__(self, api_url: str, token: Secret, repository: str, *, resumes: bool = False) -> None:
         # No retries in the library: a POST that timed out may have been stored, and is looked for first. Lazy: the
         # repository and the issue are addresses here, asking for them first would only cost requests.
         self._github = Github(
@@ -48,6 +49,7 @@ class GitHubPulls:
         )
         self._repository = repository
         self._checks: dict[str, int] = {}
+        self._resumes = resumes
         self._login: str | None = None
 
     def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
@@ -94,6 +96,10 @@ class GitHubPulls:
             return _words(error)
         return ""
 
+            if self._resumes and name not in self._checks:
+                pending = repo.get_commit(sha).get_check_runs(check_name=name, status="in_progress")
+                if (found := next(iter(pending), None)) is not None:
+                    self._checks[name] = found.id
     def _repo(self) -> Repository:
         return self._github.get_repo(self._repository)
 

@@ -2,6 +2,7 @@
 
 from hf_train.commands.around import guarded
 from hf_train.commands.cancel import cancel
+from hf_train.commands.collect import collect
 from hf_train.commands.comment import comment
 from hf_train.commands.demo import demo
 from hf_train.commands.explain import explain
@@ -9,4 +10,16 @@ from hf_train.commands.local_hub import local_hub
 from hf_train.commands.run import plan, run
 from hf_train.commands.sweep import sweep
 
-__all__ = ["cancel", "comment", "demo", "explain", "guarded", "local_hub", "plan", "run", "sweep"]
+__all__ = [
+    "cancel",
+    "collect",
+    "comment",
+    "demo",
+    "explain",
+    "guarded",
+    "local_hub",
+    "merge_reports",
+    "plan",
+    "run",
+    "sweep",
+]
