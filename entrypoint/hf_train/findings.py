@@ -7,26 +7,23 @@ card > TensorBoard events in the repo > log. The log is best effort and never gi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from hf_train.collect.candidates import model_candidates
-from hf_train.collect.cards import read_model_card
 from hf_train.collect.divergence import diverged
-from hf_train.collect.files import read_all_results, read_metrics_file, read_trainer_state
 from hf_train.collect.reading import LogReading, Progress
-from hf_train.collect.tensorboard import read_tensorboard_events
 from hf_train.collect.trust import Source, merge
 from hf_train.errors import LostSight, RefusedByHub
 from hf_train.plan import Plan
 from hf_train.ports import Ports, Published
 from hf_train.prepare import patiently
+from hf_train.results import read_results
 from hf_train.values import Findings, JobState, Metric, ModelLink, Outcome, Reason, Stage
 
 LOOK_LIMIT_S = 30.0
-MAX_CANDIDATES = 5
+MAX_CANDIDATES = 8
 LATE_PUSH_S = 2.0
-_RESULTS = frozenset({"all_results.json", "eval_results.json", "train_results.json"})
 _LOOKED_AT = frozenset({Stage.COMPLETED, Stage.ERROR, Stage.CANCELED})
 
 
@@ -48,7 +45,7 @@ def collect(reading: LogReading, plan: Plan, state: JobState | None, outcome: Ou
         outcome: How it ended.
         ports: The world; a repo that cannot be read is a problem in words.
     """
-    shelf = _Shelf(())
+    shelf = _Shelf()
     if state is not None and state.stage in _LOOKED_AT and outcome.reason is not Reason.CANCELLED:
         shelf = _look(reading, plan, state, ports)
     sources = (*shelf.sources, Source("log", reading.metrics, reading.progress.step))
@@ -73,93 +70,100 @@ def collect(reading: LogReading, plan: Plan, state: JobState | None, outcome: Ou
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Shelf:
     """What the repos gave."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...] = ()
     model: ModelLink | None = None
     others: tuple[ModelLink, ...] = ()
     note: str = ""
-    curve: Mapping[str, Sequence[tuple[float, float]]] | None = None
+    curve: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
 
 def _look(reading: LogReading, plan: Plan, state: JobState, ports: Ports) -> _Shelf:
-    candidates = _candidates(reading, plan, ports)
+    owner = ports.hub.job_owner() if "HF_TOKEN" in plan.job.secrets else ""
+    candidates = _candidates(reading, plan, owner)
     if not candidates:
-        return _Shelf((), note="No model repo was named, neither in the inputs nor in the command or the log.")
-    found: list[Published] = []
+        return _Shelf(note="No model repo was named, neither in the inputs nor in the command or the log.")
+    found: list[tuple[Published, ModelLink]] = []
     notes: list[str] = []
     problems: list[str] = []
     for kind, repo in candidates[:MAX_CANDIDATES]:
         try:
-            one = _published(kind, repo, plan, state, ports)
+            one = _published(kind, repo, plan, state, ports, owner)
         except (LostSight, RefusedByHub) as error:
             problems.append(f"{repo} could not be looked at: {error.message}")
+            notes.append(f"{repo} could not be looked at")
             continue
         if one.link is not None:
-            found.append(one)
+            found.append((one, one.link))
         elif one.note:
             notes.append(one.note)
-    model = next((one for one in found if one.link and one.link.kind == "model"), None)
-    if model is None or model.link is None:
-        others = tuple(one.link for one in found if one.link)
-        return _Shelf((), others=others, note="; ".join(notes), problems=tuple(problems))
-    sources, curve, unread = _sources(model.files or {}, plan)
-    others = tuple(one.link for one in found if one.link and one is not model)
-    return _Shelf(sources, model.link, others, curve=curve, problems=(*problems, *unread))
+    return _shelf(found, notes, problems, plan)
 
 
-def _candidates(reading: LogReading, plan: Plan, ports: Ports) -> list[tuple[str, str]]:
+def _shelf(
+    found: Sequence[tuple[Published, ModelLink]], notes: Sequence[str], problems: Sequence[str], plan: Plan
+) -> _Shelf:
+    """Choose the main repo: the one that was asked for, else the first candidate that got a model."""
+    main = next((pair for pair in found if pair[1].kind == "model"), None)
+    if main is None:
+        others, lost = tuple(link for _, link in found), _unread(plan)
+        return _Shelf(others=others, note="; ".join(notes), problems=(*problems, *lost))
+    one, link = main
+    results = read_results(one.files or {}, plan.expect.metrics_file)
+    note = _not_as_asked(link, notes, plan)
+    remarks = [words for each, _ in found for words in each.problems if words != note]
+    refused = bool(note) and plan.expect.require_model
+    rest = tuple(other for _, other in found if other is not link)
+    return _Shelf(
+        sources=results.sources,
+        model=None if refused else link,
+        others=(link, *rest) if refused else rest,
+        note=note if refused else "",
+        curve=results.curve,
+        problems=(*problems, *((note,) if note and not refused else ()), *remarks, *results.problems),
+    )
+
+
+def _not_as_asked(link: ModelLink, notes: Sequence[str], plan: Plan) -> str:
+    """Why what was published is not the model that was asked for; empty when it is.
+
+    With `require-model` (the default when `model-repo` names one) it then counts as nothing published: who waits for
+    that model would not get it.
+    """
+    asked = plan.expect.model_repo
+    if asked and link.repo.lower() != asked.lower():
+        return f"Pushed elsewhere: {link.repo} got commit {link.revision[:7]}; {'; '.join(notes) or f'{asked} did not'}"
+    if link.has_weights is False:
+        return f"{link.repo} at {link.revision[:7]} holds no weights."
+    return ""
+
+
+def _unread(plan: Plan) -> tuple[str, ...]:
+    path = plan.expect.metrics_file
+    return (f"The metrics file {path} was not read: no model repo got a commit of this Job.",) if path else ()
+
+
+def _candidates(reading: LogReading, plan: Plan, owner: str) -> list[tuple[str, str]]:
     """Repos to look at, the named one first. A name proves nothing; the look at the repo does."""
     named = [("model", plan.expect.model_repo)] if plan.expect.model_repo else []
-    owner = ports.hub.job_owner() if "HF_TOKEN" in plan.job.secrets else ""
     guessed = model_candidates(plan.job.command, plan.expect.config, reading, owner or None)
     return list(dict.fromkeys([*named, *((one.repo_type, one.repo_id) for one in guessed)]))
 
 
-def _published(kind: str, repo: str, plan: Plan, state: JobState, ports: Ports) -> Published:
+def _published(kind: str, repo: str, plan: Plan, state: JobState, ports: Ports, owner: str) -> Published:
     since = state.started_at or state.created_at or ports.clock.now()
     until = state.finished_at or ports.clock.now() + timedelta(minutes=1)
     extra = [plan.expect.metrics_file] if plan.expect.metrics_file else []
 
     def look() -> Published:
-        return ports.hub.published(kind, repo, since, until, extra)
+        return ports.hub.published(kind, repo, since, until, extra, owner)
 
     published = patiently(ports.clock, look, limit_s=LOOK_LIMIT_S)
     if published.link is None and state.stage is Stage.COMPLETED:
         ports.clock.sleep(LATE_PUSH_S)  # a commit may show a moment after the Job that made it
         published = patiently(ports.clock, look, limit_s=LOOK_LIMIT_S)
     return published
-
-
-def _sources(
-    contents: Mapping[str, bytes], plan: Plan
-) -> tuple[tuple[Source, ...], Mapping[str, Sequence[tuple[float, float]]] | None, tuple[str, ...]]:
-    sources: list[Source] = []
-    problems: list[str] = []
-    curve: Mapping[str, Sequence[tuple[float, float]]] | None = None
-    for name, content in contents.items():
-        text = content.decode("utf-8", "replace")
-        if name == plan.expect.metrics_file:
-            own = read_metrics_file(text)
-            sources.append(Source("metrics-file", own.values, name=name))
-            problems += [f"{name}: {problem}" for problem in own.problems]
-        elif name in _RESULTS:
-            results = read_all_results(text)
-            sources.append(Source(name, results.values))
-            problems += [f"{name}: {problem}" for problem in results.problems]
-        elif name == "trainer_state.json":
-            state = read_trainer_state(text)
-            sources.append(Source(name, state.metrics, state.global_step))
-            curve = state.curve or None
-        elif name == "README.md":
-            sources.append(Source("model-index", read_model_card(text).metrics, name="model card"))
-        elif "tfevents" in name:
-            events = read_tensorboard_events(content)
-            sources.append(Source("tensorboard", events.metrics, name="TensorBoard"))
-            curve = curve or events.curve or None
-    if plan.expect.metrics_file and plan.expect.metrics_file not in contents:
-        problems.append(f"The metrics file {plan.expect.metrics_file} is not in the repo at this Job's commit.")
-    return tuple(sources), curve, tuple(problems)

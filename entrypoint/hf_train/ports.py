@@ -58,11 +58,13 @@ class Published:
         link: The newest commit inside the Job's life, None when there is none.
         note: Why there is none, in words.
         files: Contents of the small result files at that commit, by path.
+        problems: What that commit lacks (weights, a model card), in words.
     """
 
     link: ModelLink | None
     note: str = ""
     files: Mapping[str, bytes] | None = None
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -203,8 +205,10 @@ class Hub(Protocol):
         """Start to read the log."""
         ...
 
-    def published(self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str]) -> Published:
-        """What a repo got between two moments.
+    def published(
+        self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str], author: str = ""
+    ) -> Published:
+        """What a repo got from a Job.
 
         Args:
             kind: `model`, `dataset` or `space`.
@@ -212,6 +216,16 @@ class Hub(Protocol):
             since: Start of the Job.
             until: End of the Job.
             extra: Paths of further files to read, beside the well-known result files.
+            author: Account of the Job's token, who must have made the commit; empty when it is not known.
+        """
+        ...
+
+    def results(self, repo: str, revision: str | None) -> Published:
+        """The result files of a model repo at a revision, whoever pushed it.
+
+        Args:
+            repo: `owner/name`.
+            revision: Branch, tag or commit; None for the default branch.
         """
         ...
 
@@ -263,6 +277,14 @@ class Pulls(Protocol):
         """Write the sticky comment whose first line is `key`. Returns (its URL, the problem); one of them is empty."""
         ...
 
+    def merge_base(self, base: str, head: str) -> tuple[str, str]:
+        """Newest commit that a branch or commit has in common with another. Returns (its sha, the problem)."""
+        ...
+
+    def commit(self, ref: str) -> tuple[str, str]:
+        """The commit that `tags/NAME`, `heads/NAME` or a short hash means. Returns (its sha, the problem)."""
+        ...
+
     def previous_comment(self, number: int, key: str) -> str:
         """Body of the sticky comment as it stands, empty when there is none or it cannot be read."""
         ...
@@ -301,14 +323,17 @@ class People(Protocol):
 
 
 class Reports(Protocol):
-    """Reports of earlier runs. Nothing here changes a verdict: what is not found is not known."""
+    """Reports of earlier runs. Nothing here changes a verdict: what is not found is not known.
 
-    def save(self, bucket: str, path: str, content: str) -> str:
-        """Store one report. Returns the problem, empty when it went well."""
+    Every method raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+    """
+
+    def save(self, bucket: str, paths: Sequence[str], content: str) -> None:
+        """Store one report under several paths at once."""
         ...
 
     def newest(self, bucket: str, folder: str, count: int) -> Sequence[str]:
-        """The newest reports of a folder; fewer or none when there are no more, or they cannot be read."""
+        """The newest reports of a folder, the newest first; fewer or none when there are no more."""
         ...
 
 

@@ -203,6 +203,10 @@ def _missing(inputs: Inputs, ports: Ports) -> list[str]:
         problems.append(f"script: there is no file {inputs.script!r} in {inputs.path!r}")
     if inputs.config and not ports.workspace.is_file(_in_path(inputs, inputs.config)):
         problems.append(f"config: there is no file {inputs.config!r} in {inputs.path!r}")
+    if inputs.baseline and inputs.baseline.startswith("file:"):
+        path = inputs.baseline.removeprefix("file:")
+        if ports.workspace.read_text(path) is None:
+            problems.append(f"baseline: there is no file {path!r} in the workspace (for a branch write branch:{path})")
     problems += [
         f"volumes: there is no folder {volume.folder!r} (a Hub source starts with hf://)"
         for volume in inputs.volumes

@@ -59,6 +59,20 @@ class GitHubPulls:
         except _FAILURES as error:
             return "", _words(error)
 
+    def merge_base(self, base: str, head: str) -> tuple[str, str]:
+        """Newest commit that both have, by GitHub's own history: a shallow clone does not hold it."""
+        try:
+            return self._repo().compare(base, head, comparison_commits_per_page=1).merge_base_commit.sha, ""
+        except _FAILURES as error:
+            return "", _words(error)
+
+    def commit(self, ref: str) -> tuple[str, str]:
+        """The commit that a ref means."""
+        try:
+            return self._repo().get_commit(ref).sha, ""
+        except _FAILURES as error:
+            return "", _words(error)
+
     def previous_comment(self, number: int, key: str) -> str:
         """Body of the sticky comment."""
         try:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.utils.tqdm import disable_progress_bars
 
-from hf_train.errors import JobGone, RefusedByHub, TransientHubError
+from hf_train.errors import RefusedByHub
 from hf_train.hub_api import translated
 
 MAX_BYTES = 4 << 20
+_WHAT = "the bucket of reports"
 
 
 class BucketReports:
@@ -24,25 +27,38 @@ class BucketReports:
     def __init__(self, api: HfApi) -> None:
         self._api = api
 
-    def save(self, bucket: str, path: str, content: str) -> str:
-        """Store one report. Returns the problem, empty when it went well."""
-        try:
-            with translated("the bucket of reports"):
-                self._api.create_bucket(bucket, private=True, exist_ok=True)  # a run without code has made none
-                self._api.batch_bucket_files(bucket, add=[(content.encode(), path)])
-        except (TransientHubError, RefusedByHub, JobGone) as error:
-            return str(error)
-        return ""
+    def save(self, bucket: str, paths: Sequence[str], content: str) -> None:
+        """Store one report under several paths; the bucket keeps its bytes once.
+
+        Raises:
+            RefusedByHub: The bucket is public, or may not be written.
+            TransientHubError: An answer that may be better next time.
+        """
+        disable_progress_bars()
+        with translated(_WHAT):
+            self._api.create_bucket(bucket, private=True, exist_ok=True)  # a run without code has made none
+            if not self._api.bucket_info(bucket).private:
+                raise RefusedByHub("Public bucket", f"{bucket} is public, and reports may name what is private.")
+            self._api.batch_bucket_files(bucket, add=[(content.encode(), path) for path in paths])
 
     def newest(self, bucket: str, folder: str, count: int) -> Sequence[str]:
-        """The newest reports of a folder, whose names sort by age; fewer or none when there are no more."""
-        try:
-            with translated("the bucket of reports"):
-                items = self._api.list_bucket_tree(bucket, folder, recursive=True)
-                found = [item.path for item in items if item.type == "file" and item.size <= MAX_BYTES]
-                return self._read(bucket, sorted(found, reverse=True)[:count])
-        except (TransientHubError, RefusedByHub, JobGone):
-            return ()
+        """The newest reports of a folder, whose names sort by age.
+
+        Raises:
+            RefusedByHub: The bucket may not be read.
+            TransientHubError: An answer that may be better next time.
+        """
+        disable_progress_bars()
+        with translated(_WHAT):
+            try:
+                items = list(self._api.list_bucket_tree(bucket, folder, recursive=True))
+            except HfHubHTTPError as error:
+                if error.response.status_code == 404:
+                    return ()
+                raise
+            found = [item.path for item in items if item.type == "file" and item.size <= MAX_BYTES]
+            newest = sorted(found, key=lambda path: PurePosixPath(path).name, reverse=True)
+            return self._read(bucket, newest[:count])
 
     def _read(self, bucket: str, paths: Sequence[str]) -> Sequence[str]:
         if not paths:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
-from hf_train.errors import BadInput, JobGone
+from hf_train.errors import BadInput, JobGone, TransientHubError
 from hf_train.ports import Account, LogFeed, Ports, Published, Survey
 from hf_train.values import Annotation, Flavor, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
 
@@ -84,6 +84,7 @@ class FakeHub:
     log_batch: int | None = None
     log_held: int = 0
     repos: dict[str, Published] = field(default_factory=dict)
+    asked_for: list[tuple[str, str]] = field(default_factory=list)
     submit_errors: list[Exception | BaseException] = field(default_factory=list)
     submit_stores_before_error: bool = False
     existing: list[JobState] = field(default_factory=list)
@@ -173,9 +174,16 @@ class FakeHub:
         self.feed = FakeFeed(self.clock, list(self.log), batch=self.log_batch, held=self.log_held)
         return self.feed
 
-    def published(self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str]) -> Published:
+    def published(
+        self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str], author: str = ""
+    ) -> Published:
         del kind, since, until, extra
+        self.asked_for.append((repo, author))
         return self.repos.get(repo, Published(link=None, note=f"{repo} does not exist, or this token cannot see it"))
+
+    def results(self, repo: str, revision: str | None) -> Published:
+        name = f"{repo}@{revision}" if revision else repo
+        return self.repos.get(name, Published(link=None, note=f"{repo} does not exist, or this token cannot see it"))
 
 
 @dataclass
@@ -226,6 +234,9 @@ class FakePulls:
     problem: str = ""
     bodies: list[str] = field(default_factory=list)
     checks: list[tuple[str, str | None, str]] = field(default_factory=list)
+    merge_bases: dict[tuple[str, str], str] = field(default_factory=dict)
+    commits: dict[str, str] = field(default_factory=dict)
+    compared: list[tuple[str, str]] = field(default_factory=list)
     annotations: list[Annotation] = field(default_factory=list)
 
     def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
@@ -234,6 +245,14 @@ class FakePulls:
         assert body.startswith(key)
         self.bodies.append(body)
         return f"https://github.test/pull/{number}#issuecomment-1", ""
+
+    def merge_base(self, base: str, head: str) -> tuple[str, str]:
+        self.compared.append((base, head))
+        return self.merge_bases.get((base, head), ""), self.problem
+
+    def commit(self, ref: str) -> tuple[str, str]:
+        sha = self.commits.get(ref, "")
+        return sha, "" if sha else self.problem or "GitHub does not know it"
 
     def previous_comment(self, number: int, key: str) -> str:
         del number, key
@@ -334,14 +353,21 @@ class FakeReports:
     """A bucket of reports."""
 
     stored: dict[str, str] = field(default_factory=dict)
+    errors: list[Exception] = field(default_factory=list)
     problem: str = ""
 
-    def save(self, bucket: str, path: str, content: str) -> str:
-        if not self.problem:
-            self.stored[f"{bucket}/{path}"] = content
-        return self.problem
+    def save(self, bucket: str, paths: Sequence[str], content: str) -> None:
+        self._fail(paths[0])
+        self.stored |= {f"{bucket}/{path}": content for path in paths}
+
+    def _fail(self, path: str) -> None:
+        if self.problem:
+            raise TransientHubError(self.problem)
+        if self.errors and path.startswith("reports/"):
+            raise self.errors.pop(0)
 
     def newest(self, bucket: str, folder: str, count: int) -> Sequence[str]:
+        self._fail(folder)
         inside = sorted((path for path in self.stored if path.startswith(f"{bucket}/{folder}/")), reverse=True)
         return [self.stored[path] for path in inside[:count]]
 

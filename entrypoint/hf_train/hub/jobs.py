@@ -11,7 +11,7 @@ from huggingface_hub import Volume as HubVolume
 
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
 from hf_train.hub.logs import StreamFeed
-from hf_train.hub.repos import published
+from hf_train.hub.repos import Life, published, results
 from hf_train.hub_api import TRANSIENT, make_api, refusal, translated
 from hf_train.ports import Account, LogFeed, Published
 from hf_train.values import Flavor, JobRef, JobSpec, JobState, Secret, Stage, Volume
@@ -113,10 +113,17 @@ class HuggingFaceHub:
         token = self._token.reveal() if self._token else None
         return StreamFeed(f"{self._endpoint}/api/jobs/{ref.namespace}/{ref.id}/logs", token)
 
-    def published(self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str]) -> Published:
-        """What a repo got between two moments."""
+    def published(
+        self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str], author: str = ""
+    ) -> Published:
+        """What a repo got from a Job."""
         with translated(f"the repo {repo}"):
-            return published(self._api, kind, repo, since, until, extra)
+            return published(self._api, kind, repo, Life(since=since, until=until, author=author), extra)
+
+    def results(self, repo: str, revision: str | None) -> Published:
+        """The result files of a model repo at a revision."""
+        with translated(f"the repo {repo}"):
+            return results(self._api, repo, revision)
 
     def _state(self, info: JobInfo) -> JobState:
         stage, text = _stage(str(info.status.stage))

@@ -235,8 +235,9 @@ FIELDS: tuple[Field, ...] = (
         name="baseline",
         group=Group.RESULT,
         metavar="WHAT",
-        default="the base commit's run, else the newest of the base branch",
-        help="What to compare with: `commit:SHA`, `branch:NAME`, a JSON file of metrics in the repository, or `none`.",
+        default="the merge base's run, else the newest of the base branch",
+        help="What to compare with: `run:ID` (of a workflow run), `job:ID`, `branch:NAME`, `commit:SHA`, `tag:NAME`, "
+        "`model:OWNER/NAME[@REVISION]`, a JSON file of the repository (a `report.json` or names and numbers), or `none`.",
     ),
     Field(
         name="gate",

@@ -119,13 +119,36 @@ def repo(text: str) -> str:
     return text
 
 
+_BASELINES = {
+    "run": re.compile(r"[0-9]{1,18}"),
+    "job": re.compile(r"[0-9a-f]{24}"),
+    "commit": re.compile(r"[0-9a-f]{7,40}"),
+    "branch": re.compile(r"[^\s~^:?*\[\\]{1,200}"),
+    "tag": re.compile(r"[^\s~^:?*\[\\]{1,200}"),
+    "file": re.compile(r"\S.*"),
+}
+
+
 def baseline(text: str) -> str:
-    """`none`, `commit:SHA`, `branch:NAME`, or a file of the repository."""
+    """What to compare with, as `kind:name`; a bare name of a JSON file is `file:name`.
+
+    Raises:
+        ValueError: It is none of the kinds, and the message lists them.
+    """
     kind, colon, name = text.partition(":")
-    if colon and (kind not in {"commit", "branch"} or not name.strip()):
-        message = f"{text!r} is no baseline; write commit:SHA, branch:NAME, a file of metrics, or none"
-        raise ValueError(message)
-    return text
+    if text == "none" or (colon and kind in _BASELINES and _BASELINES[kind].fullmatch(name)):
+        return text
+    if kind == "model":
+        repo_id, at, revision = name.partition("@")
+        if _REPO.fullmatch(repo_id) and (not at or _BASELINES["branch"].fullmatch(revision)):
+            return text
+    if not colon and text.endswith(".json"):
+        return f"file:{text}"
+    message = (
+        f"{text!r} is no baseline; write run:ID (of a workflow run), job:ID, branch:NAME, commit:SHA, tag:NAME, "
+        "model:OWNER/NAME[@REVISION], a JSON file of the repository (file:PATH), or none"
+    )
+    raise ValueError(message)
 
 
 def variable(text: str) -> str:
