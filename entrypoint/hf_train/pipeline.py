@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from hf_train.baseline import find
+from hf_train.baseline import find, save, widest
 from hf_train.collect.reader import LogReader
 from hf_train.errors import Interrupted, JobGone, LostSight, RefusedByHub, TransientHubError, UserError
 from hf_train.findings import collect, live
@@ -19,11 +19,10 @@ from hf_train.ports import Ports
 from hf_train.prepare import Prepared, Request, prepare
 from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.reporter import Reporter
-from hf_train.shelves import save
 from hf_train.show import show_plan
-from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
 from hf_train.spend import of_pull
 from hf_train.supersede import make_room
+from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
 from hf_train.watch import Policy, Watcher, cancel
 
 UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
@@ -61,8 +60,6 @@ def skip(request: Request, ports: Ports, why: str) -> Report:
     return reporter.end(report)
 
 
-def refuse(request: Request, ports: Ports, error: UserError) -> NoReturn:
-    """Report that the run was refused before anything was looked at, and fail.
 def resume(request: Request, ports: Ports, plan: Plan, snapshot: Snapshot | None, state: JobState) -> Report:
     """A run from its watch on: for a Job that an earlier step launched and does not follow any more."""
     reporter = Reporter(request, ports)
@@ -73,6 +70,8 @@ def resume(request: Request, ports: Ports, plan: Plan, snapshot: Snapshot | None
     return run.follow(base, Launched(state=state, snapshot=snapshot), anew=False)
 
 
+def refuse(request: Request, ports: Ports, error: UserError) -> NoReturn:
+    """Report that the run was refused before anything was looked at, and fail.
 
     Raises:
         UserError: The given one.
@@ -99,10 +98,10 @@ class _Run:
             with self.ports.console.group("Send the code"):
                 snapshot = send(self.plan, self.ports)
                 self._say_sent(snapshot)
-            reuse = self.request.inputs.reuse == "auto"
-            launching = True
             make_room(self.plan, self.request.inputs, self.request.context, self.ports)
             left = self._leave(snapshot)
+            reuse = self.request.inputs.reuse == "auto"
+            launching = True
             launched = launch(self.prepared, self.request.context, self.ports, reuse=reuse, snapshot=snapshot)
         except UserError as error:
             self.reporter.refused(error, self.plan)
@@ -119,10 +118,10 @@ class _Run:
             snapshot=launched.snapshot,
             state=launched.state,
             reused=launched.reused,
-        )
-        return self.follow(base, launched)
             problems=left,
             earlier=self.request.earlier,
+        )
+        return self.follow(base, launched)
 
     def follow(self, base: Report, launched: Launched, *, anew: bool = True) -> Report:
         """Watch, collect, report.
@@ -163,24 +162,22 @@ class _Run:
         if outcome.reason is not Reason.CANCELLED or outcome.cancel_confirmed:  # else the cleanup tries once more
             self.ports.files.forget()
         ended = replace(base, phase=Phase.ENDED, outcome=outcome, state=outcome.state or base.state)
-        reading = reader.close()
-        try:
         if ended.state and (sha := ended.state.superseded_by):
             ended = replace(ended, problems=(*ended.problems, f"The Job was superseded by {sha}, a newer push."))
+        reading = reader.close()
+        try:
             findings = collect(reading, self.plan, ended.state, outcome, self.ports)
             ended = self._compared(replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line)))
-        except Interrupted:
-            words = "The workflow was cancelled while the results were collected; only the log was read."
             if outcome.signum is None:
                 ended = replace(ended, pr_cost_usd=of_pull(self.plan, ended.context, self.ports, ended.state))
+        except Interrupted:
+            words = "The workflow was cancelled while the results were collected; only the log was read."
             ended = replace(ended, findings=live(reading.progress), problems=(*ended.problems, words))
         try:
             return self.reporter.end(ended)
         except Interrupted:  # only the first signal raises, so this one goes through
             return self.reporter.end(ended)
 
-    def _compared(self, report: Report) -> Report:
-        """Beside the baseline, and through the gate; only a completed training has numbers to compare."""
     def _leave(self, snapshot: Snapshot | None) -> tuple[str, ...]:
         """What `hf-train collect` needs, where it may be needed: on a laptop only for a Job that outlives the run."""
         context = self.request.context
@@ -189,20 +186,17 @@ class _Run:
         problem = leave(self.plan, self.request, snapshot, self.ports)
         return (f"hf-train collect could not finish this report, should it have to: {problem}",) if problem else ()
 
+    def _compared(self, report: Report) -> Report:
+        """Beside the baseline, and through the gate; only a completed training has numbers to compare."""
         if report.outcome is None or report.outcome.reason is not Reason.COMPLETED:
             return report
         inputs = self.request.inputs
-        base = find(report, inputs, self.ports)
+        runs = widest([condition.runs for condition in inputs.gate])
+        base = find(report.context, report.key, self.plan.job.namespace, inputs.baseline, runs, self.ports)
         metrics = {metric.name: metric.value for metric in report.findings.metrics}
-        compared = replace(
-            report,
-            base_name=base.name,
-            base=base.runs[0] if base.runs else {},
-            base_curve=base.curve,
-            judged=judge_all(inputs.gate, metrics, base.runs, diverged=report.findings.diverged),
-            problems=(*report.problems, *base.problems),
-        )
-        if problem := save(compared, self.ports):
+        judged = tuple(judge(condition, metrics, base.runs) for condition in inputs.gate)
+        compared = replace(report, base_name=base.name, base=base.runs[0] if base.runs else {}, judged=judged)
+        if problem := save(compared, report.key, self.ports):
             return replace(compared, problems=(*compared.problems, f"The report could not be stored: {problem}"))
         return compared
 

@@ -96,6 +96,10 @@ class GitHubPulls:
             output["annotations"] = [_annotation(one) for one in annotations]
         try:
             repo = self._repo()
+            if self._resumes and name not in self._checks:
+                pending = repo.get_commit(sha).get_check_runs(check_name=name, status="in_progress")
+                if (found := next(iter(pending), None)) is not None:
+                    self._checks[name] = found.id
             if name in self._checks:
                 run = repo.get_check_run(self._checks[name])
                 if conclusion:
@@ -110,10 +114,6 @@ class GitHubPulls:
             return _words(error)
         return ""
 
-            if self._resumes and name not in self._checks:
-                pending = repo.get_commit(sha).get_check_runs(check_name=name, status="in_progress")
-                if (found := next(iter(pending), None)) is not None:
-                    self._checks[name] = found.id
     def _repo(self) -> Repository:
         return self._github.get_repo(self._repository)
 

@@ -7,6 +7,7 @@ from hf_train.commands.comment import comment
 from hf_train.commands.demo import demo
 from hf_train.commands.explain import explain
 from hf_train.commands.local_hub import local_hub
+from hf_train.commands.merge import merge_reports
 from hf_train.commands.run import plan, run
 from hf_train.commands.sweep import sweep
 
