@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from hf_train.baseline import find, save, widest
+from hf_train.baseline import find
 from hf_train.collect.reader import LogReader
 from hf_train.errors import Interrupted, JobGone, LostSight, RefusedByHub, TransientHubError, UserError
 from hf_train.findings import collect, live
@@ -16,9 +16,10 @@ from hf_train.handover import leave
 from hf_train.launch import Launched, by_nonce, launch, send
 from hf_train.plan import Plan, outlives
 from hf_train.ports import Ports
-from hf_train.prepare import Prepared, Request, prepare
+from hf_train.prepare import Prepared, Request, prepare, with_image
 from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.reporter import Reporter
+from hf_train.shelves import save
 from hf_train.show import show_plan
 from hf_train.spend import of_pull
 from hf_train.supersede import make_room
@@ -47,6 +48,7 @@ def run(request: Request, ports: Ports) -> Report:
     try:
         prepared = prepare(request, ports)
         show_plan(prepared.plan, ports.console)
+        prepared = with_image(prepared, request, ports)
     except UserError as error:
         reporter.refused(error, None)
         raise
@@ -191,12 +193,17 @@ class _Run:
         if report.outcome is None or report.outcome.reason is not Reason.COMPLETED:
             return report
         inputs = self.request.inputs
-        runs = widest([condition.runs for condition in inputs.gate])
-        base = find(report.context, report.key, self.plan.job.namespace, inputs.baseline, runs, self.ports)
+        base = find(report, inputs, self.ports)
         metrics = {metric.name: metric.value for metric in report.findings.metrics}
-        judged = tuple(judge(condition, metrics, base.runs) for condition in inputs.gate)
-        compared = replace(report, base_name=base.name, base=base.runs[0] if base.runs else {}, judged=judged)
-        if problem := save(compared, report.key, self.ports):
+        compared = replace(
+            report,
+            base_name=base.name,
+            base=base.runs[0] if base.runs else {},
+            base_curve=base.curve,
+            judged=judge_all(inputs.gate, metrics, base.runs, diverged=report.findings.diverged),
+            problems=(*report.problems, *base.problems),
+        )
+        if problem := save(compared, self.ports):
             return replace(compared, problems=(*compared.problems, f"The report could not be stored: {problem}"))
         return compared
 
@@ -278,6 +285,7 @@ class _Run:
             snapshot=snapshot,
             state=state,
             outcome=outcome,
+            earlier=self.request.earlier,
         )
         return self.reporter.end(report)
 
