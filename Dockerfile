@@ -29,6 +29,7 @@ RUN python3 -I -m venv /opt/hf-train/venv \
         > "$(/opt/hf-train/venv/bin/python -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/hf-train.pth" \
     && useradd --create-home --uid 10001 hf-train
 
+COPY images/pins.toml /opt/hf-train/images/pins.toml
 COPY entrypoint/hf_train /opt/hf-train/entrypoint/hf_train
 # Compiled here, since the user below cannot write there; imported once, so that a broken build is no image.
 RUN /opt/hf-train/venv/bin/python -I -m compileall -q /opt/hf-train/entrypoint/hf_train \

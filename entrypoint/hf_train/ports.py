@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from hf_train.images.ports import Images
 from hf_train.values import Annotation, Flavor, JobRef, JobSpec, JobState, ModelLink, Secret, Snapshot
 
 
@@ -378,3 +379,4 @@ class Ports:
     reports: Reports
     clock: Clock
     people: People | None = None
+    images: Images | None = None

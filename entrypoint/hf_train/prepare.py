@@ -10,8 +10,9 @@ from typing import TypeVar
 from hf_train.approval import approval_of
 from hf_train.context import Context
 from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError
+from hf_train.imaging import Wanted, build_image, choose_image
 from hf_train.inputs import Inputs, resolve_secrets
-from hf_train.plan import HOUSE, Facts, Plan, make_plan, watch_problems
+from hf_train.plan import HOUSE, Facts, Plan, default_image, make_plan, watch_problems
 from hf_train.policy import Approval, check_trust, is_privileged
 from hf_train.ports import Account, Clock, Ports, Survey
 from hf_train.preflight import money_findings, refusal
@@ -54,10 +55,12 @@ class Prepared:
     Attributes:
         plan: The plan.
         secrets: Values of its secrets.
+        facts: What the plan was made from.
     """
 
     plan: Plan
     secrets: Mapping[str, Secret]
+    facts: Facts | None = None
 
 
 def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepared:
@@ -79,6 +82,7 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
     account, flavors = _look_at_hub(ports, offline=offline)
     namespace = request.inputs.namespace or (account.name if account else "")
     jobs = earlier(request.context, namespace, ports) if account else ()
+    image = choose_image(_wanted(request), ports.images) if ports.images else None
     facts = Facts(
         account=account,
         flavors=flavors,
@@ -88,6 +92,7 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
         nonce=request.nonce,
         earlier=jobs or (),
         spent_usd=sum(one.most_usd for one in request.earlier),
+        image=image,
     )
     config = (
         ports.workspace.read_text(_in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
@@ -100,7 +105,30 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
     if (error := refusal(findings)) is not None:
         raise error
     warnings = [one.text for one in findings if one.level == "warning"]
-    return Prepared(plan=replace(plan, notes=(*plan.notes, *warnings)), secrets=secrets)
+    return Prepared(plan=replace(plan, notes=(*plan.notes, *warnings)), secrets=secrets, facts=facts)
+
+
+def with_image(prepared: Prepared, request: Request, ports: Ports) -> Prepared:
+    """The same plan with its image built and pushed, when that is not there yet.
+
+    Raises:
+        BuildFailed: It could not be built or pushed.
+        ImageRefused: It was pushed, and Jobs cannot pull it.
+    """
+    facts, images = prepared.facts, ports.images
+    if images is None or facts is None or facts.image is None or facts.image.recipe is None:
+        return prepared
+    secrets = {name: Secret(request.environ.get(name, "")) for name in request.inputs.build_secrets}
+    image = build_image(facts.image, _wanted(request), images, ports.console, secrets)
+    facts = replace(facts, image=image)
+    plan = make_plan(request.inputs, request.context, facts)
+    plan = replace(plan, expect=prepared.plan.expect, notes=prepared.plan.notes)
+    ports.console.info(f"Pushed {image.image}")
+    return replace(prepared, plan=plan, facts=facts)
+
+
+def _wanted(request: Request) -> Wanted:
+    return Wanted(inputs=request.inputs, context=request.context, default=default_image(request.inputs))
 
 
 def _would_reuse(plan: Plan, request: Request, jobs: Sequence[JobState]) -> bool:
@@ -158,6 +186,9 @@ def _look_at_workspace(
     except BadInput as error:
         if not tolerate_missing_secrets:
             problems += error.problems
+    if not tolerate_missing_secrets:
+        missing = [name for name in inputs.build_secrets if not request.environ.get(name)]
+        problems += [f"build-secrets: {name} is not set in this step's environment" for name in missing]
     if problems:
         raise BadInput(problems)
     extra: dict[PurePosixPath, bytes] = {}

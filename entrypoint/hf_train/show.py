@@ -32,7 +32,7 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
     worst, found = plan.budget.worst_case_usd, plan.budget.estimate
     table = [
         ("namespace", job.namespace),
-        ("image", job.image),
+        ("image", f"{plan.image.asked} = {job.image}" if plan.image and plan.image.asked != job.image else job.image),
         ("command", " ".join(job.command)),
         ("flavor", f"{job.flavor}{hardware}"),
         ("timeout", duration(job.timeout_s)),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TextIO
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -15,18 +17,23 @@ from hf_train.clock import SystemClock
 from hf_train.console import GitHubConsole, PlainConsole
 from hf_train.context import Context, read_context
 from hf_train.errors import BadInput
+from hf_train.engine import DockerBuilder
 from hf_train.files import RunFiles
 from hf_train.hub import HuggingFaceHub, stored_token
 from hf_train.hub_api import make_api
+from hf_train.images.pins import Pin, read_pins
+from hf_train.images.ports import Images
 from hf_train.inputs import Inputs, Layers, read, with_words
 from hf_train.people import GitHubPeople
 from hf_train.ports import Ports
 from hf_train.prepare import Request
 from hf_train.pulls import GitHubPulls
+from hf_train.registry import OciRegistry
 from hf_train.reports import BucketReports
 from hf_train.script import ScriptFetcher
 from hf_train.slash import parse_command
 from hf_train.snapshot import GitWorkspace
+from hf_train.snapshot.context import GitContext
 from hf_train.untrusted import Redactor
 from hf_train.values import Secret
 
@@ -129,7 +136,39 @@ def ports_of(
         reports=BucketReports(make_api(endpoint, token)),
         clock=SystemClock(),
         people=people,
+        images=images_of(stack, context, endpoint, known),
     )
+
+
+def images_of(stack: ExitStack, context: Context, endpoint: str, secrets: Sequence[str] = ()) -> Images:
+    """Registries, the engine, and the names that we know. With a Hub on this machine only its own are asked."""
+    local = is_loopback(endpoint)
+    checkout = GitContext(Path(context.workspace), committed=context.on_github)
+    stack.callback(checkout.close)
+    return Images(
+        registry=OciRegistry(loopback=local, elsewhere=not local),
+        context=checkout,
+        builder=DockerBuilder(secrets),
+        pins=known_images(),
+    )
+
+
+def is_loopback(endpoint: str) -> bool:
+    """Whether the Hub is one on this machine."""
+    return bool(re.fullmatch(r"localhost|127(\.\d{1,3}){3}|::1", urlsplit(endpoint).hostname or ""))
+
+
+def pins_file() -> Path | None:
+    """`images/pins.toml`: beside the package where it is installed, at the root of a checkout of ours."""
+    here = Path(__file__).resolve().parent
+    places = (here / "images" / "pins.toml", here.parent.parent / "images" / "pins.toml")
+    return next((place for place in places if place.is_file()), None)
+
+
+def known_images() -> tuple[Pin, ...]:
+    """The names that `image:` knows."""
+    place = pins_file()
+    return read_pins(place.read_text(encoding="utf-8")) if place else ()
 
 
 def console_of(redact: Redactor, environ: Mapping[str, str], stream: TextIO | None = None) -> PlainConsole:
@@ -170,8 +209,8 @@ def _job_token(inputs: Inputs, environ: Mapping[str, str]) -> Secret | None:
 
 
 def _known_secrets(inputs: Inputs, environ: Mapping[str, str], token: Secret | None) -> list[str]:
-    named = [environ.get(name, "") for name in inputs.secrets]
-    tokens = [one.reveal() for one in (token, inputs.job_token, inputs.github_token) if one]
+    named = [environ.get(name, "") for name in (*inputs.secrets, *inputs.build_secrets)]
+    tokens = [one.reveal() for one in (token, inputs.job_token, inputs.github_token, inputs.build_token) if one]
     return [value for value in dict.fromkeys([*tokens, *named, *environment_secrets(environ)]) if value]
 
 

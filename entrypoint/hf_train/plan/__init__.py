@@ -2,7 +2,7 @@
 
 from hf_train.plan.cost import usd
 from hf_train.plan.line import equal_line
-from hf_train.plan.make import BUCKET, COMMAND_IMAGE, UV_IMAGE, make_plan, snapshot_path
+from hf_train.plan.make import BUCKET, COMMAND_IMAGE, UV_IMAGE, default_image, make_plan, snapshot_path
 from hf_train.plan.model import HOUSE, Budget, Expect, Facts, Plan
 from hf_train.plan.names import family, label
 from hf_train.plan.watching import outlives, watch_problems
@@ -16,6 +16,7 @@ __all__ = [
     "Expect",
     "Facts",
     "Plan",
+    "default_image",
     "equal_line",
     "family",
     "label",

@@ -25,7 +25,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
     namespace = inputs.namespace or (facts.account.name if facts.account else "YOUR-NAMESPACE")
     job = JobSpec(
         namespace=namespace,
-        image=inputs.image or _default_image(inputs),
+        image=facts.image.image if facts.image else inputs.image or default_image(inputs),
         command=_command(inputs, facts),
         flavor=inputs.flavor,
         timeout_s=inputs.timeout,
@@ -56,6 +56,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         watch_s=watch_limit(inputs, context),
         flavors=facts.flavors or (),
         notes=notes_of(inputs, context, facts, flavor_of(inputs.flavor, facts)),
+        image=facts.image,
     )
 
 
@@ -64,7 +65,8 @@ def snapshot_path(digest: str) -> str:
     return f"snapshots/{digest}"
 
 
-def _default_image(inputs: Inputs) -> str:
+def default_image(inputs: Inputs) -> str:
+    """The image when none is named."""
     return UV_IMAGE if inputs.script or inputs.command[:1] == ("uv",) else COMMAND_IMAGE
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from hf_train.directions import Direction
+from hf_train.images.model import Chosen
 from hf_train.plan.line import equal_line
 from hf_train.plan.spending import Estimate
 from hf_train.ports import Account, Survey
@@ -29,6 +30,7 @@ class Facts:
         nonce: A fresh random word that marks this launch.
         earlier: Jobs of this repository on the Hub, newest first; empty when none are known.
         spent_usd: What this run has paid already, for a smoke run and earlier tries.
+        image: The image; None when none was looked for.
     """
 
     account: Account | None
@@ -39,6 +41,7 @@ class Facts:
     nonce: str = ""
     earlier: tuple[JobState, ...] = ()
     spent_usd: float = 0.0
+    image: Chosen | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +106,7 @@ class Plan:
         watch_s: Seconds to follow the Job; None for no limit.
         notes: What is worth knowing before the launch, in words.
         flavors: The Hub's hardware list and prices; empty when it could not be asked.
+        image: Where the Job's image comes from; None when nothing was looked up.
     """
 
     job: JobSpec
@@ -116,6 +120,7 @@ class Plan:
     watch_s: int | None = None
     notes: tuple[str, ...] = ()
     flavors: tuple[Flavor, ...] = ()
+    image: Chosen | None = None
 
     @property
     def equal_line(self) -> str:

@@ -54,7 +54,7 @@ def family(context: Context, comment_key: str) -> str:
 
 def labels_of(inputs: Inputs, context: Context, facts: Facts, key: str, job: JobSpec) -> dict[str, str]:
     """Labels of the Job (design: names); empty ones are left out."""
-    base = context.repository.rpartition("/")[2] or PurePosixPath(job.image).name
+    base = context.repository.rpartition("/")[2] or PurePosixPath(job.image.partition("@")[0]).name
     sha = context.head_sha or (facts.code.sha if facts.code else "")
     labels = {
         "hf-train": "1",
@@ -68,6 +68,7 @@ def labels_of(inputs: Inputs, context: Context, facts: Facts, key: str, job: Job
         "hft-family": family(context, inputs.comment_key or context.comment_key) if context.repository else "",
         "hft-mode": "detach" if outlives(inputs, context) else "",
         MINUTES_LABEL: str(billed_minutes(job.timeout_s, job.attempts)),
+        "hft-image": facts.image.digest if facts.image else "",
         "hft-nonce": facts.nonce,
     }
     return {name: label(value) for name, value in labels.items() if value}

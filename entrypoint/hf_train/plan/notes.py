@@ -18,6 +18,8 @@ def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | No
     for survey in (facts.code, *(one for _, one in facts.folders)):
         if survey:
             notes.extend(survey.notes)
+    if facts.image:
+        notes.extend(facts.image.notes)
     if flavor is None:
         notes.append("The Hub's hardware list could not be read: the price is not known.")
     same_token = inputs.job_token is not None and inputs.job_token == inputs.hf_token
