@@ -112,6 +112,7 @@ def ports_of(
         committed=context.on_github,
         repository=context.repository,
         private=context.private if context.on_github else None,
+        known=known,
     )
     stack.callback(workspace.close)
     files = RunFiles(

@@ -17,8 +17,14 @@ from hf_train.snapshot.git import Entry, Git, check_name
 MAX_BYTES = 500 << 20
 MAX_FILES = 20_000
 _DENIED = re.compile(
-    r"(^|/)(\.env(\.(?!example$|sample$|template$|dist$)[^/]*)?|\.netrc|\.git-credentials|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)"
-    r"|gha-creds-[^/]*\.json|\.hf_token|\.docker/config\.json)$"
+    r"""(?ix) (^|/) (
+      \.env (\.(?!(example|sample|template|dist)$)[^/]*)? | \.envrc | [._]netrc | \.git-credentials | \.git/.*
+    | id_(rsa|dsa|ecdsa|ed25519)(_sk)? | \.ssh/[^/]* | [^/]*\.(ppk|p12|pfx|jks|keystore|kdbx)
+    | \.pypirc | \.pgpass | \.htpasswd | \.vault-token | \.terraformrc | [^/]*\.tfstate | \.streamlit/secrets\.toml
+    | \.hf_token | \.?huggingface/(token|stored_tokens) | kaggle\.json | \.docker/config\.json | \.dockercfg
+    | gha-creds-[^/]*\.json | \.config/gcloud/.* | application_default_credentials\.json | \.boto
+    | \.aws/credentials | \.s3cfg | \.azure/[^/]* | \.kube/config | rclone\.conf
+    ) $"""
 )
 _LFS = b"version https://git-lfs.github.com/spec/"
 

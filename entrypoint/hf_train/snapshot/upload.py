@@ -39,15 +39,15 @@ class Uploader:
         self._digest = digest
         self._pointer = f"snapshots/newest/{re.sub(r'[^A-Za-z0-9._-]', '-', source)[:200]}"
 
-    def bring(self, gathered: Gathered, beside: Mapping[str, bytes]) -> None:
-        """Write what is missing.
+    def bring(self, gathered: Gathered, beside: Mapping[str, bytes]) -> bool:
+        """Write what is missing. Returns whether anything was.
 
         Raises:
             TransientHubError: The bucket does not show what was written.
         """
         disable_progress_bars()
         if self._exists(f"{self.path}/{MANIFEST}"):
-            return
+            return False
         known = self._known_hashes()
         copies, additions = [], []
         for file in gathered.files:
@@ -64,6 +64,7 @@ class Uploader:
             self._bucket,
             add=[(manifest, f"{self.path}/{MANIFEST}"), (self._digest.encode(), self._pointer)],
         )
+        return True
 
     def _exists(self, path: str) -> bool:
         return any(True for _ in self._api.get_bucket_paths_info(self._bucket, [path]))

@@ -7,15 +7,17 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from huggingface_hub import HfApi
 
 from hf_train import jobside
-from hf_train.errors import RefusedByPolicy
+from hf_train.errors import BadInput, RefusedByPolicy
 from hf_train.hub_api import translated
 from hf_train.ports import Survey
 from hf_train.snapshot.gather import Gathered, gather, surveyed_digest
+from hf_train.snapshot.scan import problems_of
 from hf_train.snapshot.upload import HOUSE, Uploader
 from hf_train.values import Snapshot
 
@@ -39,16 +41,25 @@ class GitWorkspace:
         committed: Send the commit's bytes (in CI) and not the work tree's.
         repository: `owner/name` on GitHub, may be empty; names the pointer to the newest snapshot.
         private: Whether that repository is private; None when it is not known.
+        known: Values of secrets of this step, which no file may hold.
     """
 
     def __init__(
-        self, root: Path, api: HfApi, *, committed: bool, repository: str = "", private: bool | None = None
+        self,
+        root: Path,
+        api: HfApi,
+        *,
+        committed: bool,
+        repository: str = "",
+        private: bool | None = None,
+        known: Sequence[str] = (),
     ) -> None:
         self._root = root
         self._api = api
         self._committed = committed
         self._repository = repository
         self._private = private
+        self._known = known
         self._ready: dict[str, _Ready] = {}
         self._scratch = Path(tempfile.mkdtemp(prefix="hf-train-snapshot-"))
 
@@ -74,13 +85,18 @@ class GitWorkspace:
         return found.read_text(encoding="utf-8", errors="replace")
 
     def survey(self, folder: str, exclude: Sequence[str], extra: Mapping[PurePosixPath, bytes]) -> Survey:
-        """Gather a folder and compute its content address. An empty name stands for no folder: `extra` alone."""
+        """Gather a folder and compute its content address. An empty name stands for no folder: `extra` alone.
+
+        Raises:
+            BadInput: Something must not or cannot be sent; every such file is named.
+        """
         if folder:
             scratch = Path(tempfile.mkdtemp(dir=self._scratch))
             gathered = gather(self._root / folder, exclude, scratch, committed=self._committed)
         else:
             gathered = Gathered(files=())
         laid = {str(path): content for path, content in extra.items()}
+        self._check_content(gathered, laid)
         laid[f"{HOUSE}/start.sh"] = jobside.start_script()
         digest = surveyed_digest(gathered, laid)
         self._ready[digest] = _Ready(folder, gathered, laid)
@@ -93,6 +109,12 @@ class GitWorkspace:
             notes=gathered.notes,
         )
 
+    def _check_content(self, gathered: Gathered, laid: Mapping[str, bytes]) -> None:
+        files = [(file.path, file.source.read_bytes) for file in gathered.files]
+        fetched = [(path, partial(bytes, content)) for path, content in laid.items()]
+        if problems := problems_of([*files, *fetched], self._known):
+            raise BadInput(problems)
+
     def upload(self, survey: Survey, namespace: str) -> Snapshot:
         """Bring a surveyed folder into the bucket, once.
 
@@ -104,15 +126,11 @@ class GitWorkspace:
         bucket = f"{namespace}/{BUCKET}"
         with translated(f"the bucket {bucket}"):
             self._api.create_bucket(bucket, private=True, exist_ok=True)
-            if not self._api.bucket_info(bucket).private and self._private is not False:
-                raise RefusedByPolicy(
-                    "Public bucket",
-                    f"{bucket} is public, and the code may not be.",
-                    f"Make it private: `hf buckets settings {bucket} --private`, or delete it; nothing was sent.",
-                )
+            self._check_visibility(bucket, "nothing was sent")
             ready = self._ready[survey.digest]
             uploader = Uploader(self._api, bucket, survey.digest, f"{self._repository or 'local'}/{ready.folder}")
-            uploader.bring(ready.gathered, self._files_beside(ready))
+            if uploader.bring(ready.gathered, self._files_beside(ready)):
+                self._check_visibility(bucket, "somebody made it public while the code was sent; no Job was started")
         return Snapshot(
             digest=survey.digest,
             bucket=bucket,
@@ -122,6 +140,14 @@ class GitWorkspace:
             sha=survey.sha,
             dirty=survey.dirty,
         )
+
+    def _check_visibility(self, bucket: str, so_far: str) -> None:
+        if not self._api.bucket_info(bucket).private and self._private is not False:
+            raise RefusedByPolicy(
+                "Public bucket",
+                f"{bucket} is public, and the code may not be: {so_far}.",
+                f"Make it private (`hf buckets settings {bucket} --private`), or delete it.",
+            )
 
     def _files_beside(self, ready: _Ready) -> Mapping[str, bytes]:
         """Our own files, with a checksum of every other one of the snapshot (fetched scripts too) in `SHA256SUMS`."""
