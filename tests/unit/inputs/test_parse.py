@@ -44,11 +44,14 @@ def test_what_spends_or_speaks_for_somebody_is_never_read_from_the_file(field: o
 def test_the_fields_that_a_file_may_not_set() -> None:
     assert {field.name for field in FIELDS if not field.from_file} == {
         "namespace", "max-cost", "max-cost-per-pr", "max-cost-per-day", "allow-unknown-price", "hf-token", "job-token", "github-token", "required", "local",
+        "build-repository", "build-user", "build-token",
     }  # fmt: skip
 
 
 def test_tokens_are_no_flags() -> None:
-    assert {field.name for field in FIELDS if not field.flag} == {"hf-token", "job-token", "github-token"}
+    assert {field.name for field in FIELDS if not field.flag} == {
+        "hf-token", "job-token", "github-token", "build-token",
+    }  # fmt: skip
 
 
 def test_each_input_has_one_row_one_variable_and_one_place() -> None:
