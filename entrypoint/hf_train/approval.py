@@ -54,16 +54,15 @@ def approval_of(context: Context, people: People | None, *, label: str, extra_ke
 
 
 def _by_comment(pull: Pull, comment: EventComment, people: People | None, extra_keys: tuple[str, ...]) -> Answer:
-    try:
-        command = parse_command(comment.body, extra_keys)
-    except ValueError as error:
-        return Answer(why_not=str(error), reaction="confused")
-    if command is None:
+    command, bad = _read(comment.body, extra_keys)
+    if command is None and not bad:
         return Answer(why_not="the comment is no /train command")
     if people is None:
         return Answer(why_not="github-token is needed to ask GitHub who wrote the comment")
-    if why := _may_not(people, comment.author):
+    if why := _may_not(people, comment.author):  # before anything else: a stranger's mistakes are not answered
         return Answer(why_not=why, reaction="-1")
+    if command is None:
+        return Answer(why_not=bad, reaction="confused")
     head, problem = people.head(pull.number)
     if head is None:
         return Answer(why_not=f"the head of #{pull.number} is not known: {problem}", reaction="confused")
@@ -73,6 +72,13 @@ def _by_comment(pull: Pull, comment: EventComment, people: People | None, extra_
         return Answer(why_not=f"the head moved to {head.sha[:12]} since the comment", reaction="confused")
     approval = Approval(sha=head.sha, by=comment.author, how=f"comment {comment.id}")
     return Answer(approval=approval, command=command, reaction="eyes")
+
+
+def _read(body: str, extra_keys: tuple[str, ...]) -> tuple[TrainCommand | None, str]:
+    try:
+        return parse_command(body, extra_keys), ""
+    except ValueError as error:
+        return None, str(error)
 
 
 def _by_label(context: Context, pull: Pull, people: People | None, label: str) -> Answer:

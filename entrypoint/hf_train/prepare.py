@@ -9,13 +9,28 @@ from typing import TypeVar
 
 from hf_train.approval import approval_of
 from hf_train.context import Context
-from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError
+from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError, UserError
+from hf_train.inquiry import inquire
 from hf_train.imaging import Wanted, build_image, choose_image
+from hf_train.images.model import Chosen
 from hf_train.inputs import Inputs, resolve_secrets
 from hf_train.plan import HOUSE, Facts, Plan, default_image, make_plan, watch_problems
 from hf_train.policy import Approval, check_trust, is_privileged
 from hf_train.ports import Account, Clock, Ports, Survey
-from hf_train.preflight import money_findings, refusal
+from hf_train.preflight import (
+    WRITE,
+    Finding,
+    Known,
+    command_findings,
+    job_token,
+    launch_token,
+    may,
+    money_findings,
+    of_error,
+    refusal,
+    repo_findings,
+    source_findings,
+)
 from hf_train.spend import earlier, problem
 from hf_train.values import Attempt, Flavor, JobState, LocalVolume, Secret, Stage
 
@@ -56,20 +71,23 @@ class Prepared:
         plan: The plan.
         secrets: Values of its secrets.
         facts: What the plan was made from.
+        new_repo: The model repo that is to be created private before the launch; empty when none is.
     """
 
     plan: Plan
     secrets: Mapping[str, Secret]
     facts: Facts | None = None
+    new_repo: str = ""
 
 
-def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepared:
-    """Make the plan.
+def prepare(request: Request, ports: Ports, *, offline: bool = False, look: bool = True) -> Prepared:
+    """Make the plan; nothing stands against its launch.
 
     Args:
         request: What was asked for.
         ports: The world.
         offline: Plan without a token: the namespace stays open, and an unreachable Hub is a note.
+        look: Whether the Hub is asked about tokens and repos too.
 
     Raises:
         BadInput: With every problem that the workspace shows.
@@ -77,12 +95,38 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
         RefusedByHub: The Hub does not accept the token.
         LostSight: The Hub cannot be reached.
     """
+    prepared, findings = examine(request, ports, offline=offline, look=look)
+    if (error := refusal(findings)) is not None:
+        raise error
+    warnings = tuple(one.text for one in findings if one.level == "warning")
+    plan = replace(prepared.plan, notes=(*prepared.plan.notes, *warnings))
+    return replace(prepared, plan=plan)
+
+
+def examine(
+    request: Request, ports: Ports, *, offline: bool = False, look: bool = True
+) -> tuple[Prepared, tuple[Finding, ...]]:
+    """Make the plan, and all that the preflight found, told at once.
+
+    Args:
+        request: What was asked for.
+        ports: The world.
+        offline: Plan without a token.
+        look: Whether the Hub is asked about tokens and repos too.
+
+    Raises:
+        BadInput: With every problem that the workspace shows.
+        RefusedByHub: The Hub does not accept the token.
+        LostSight: The Hub cannot be reached.
+    """
     secrets, code, folders, script_path = _look_at_workspace(request, ports, tolerate_missing_secrets=offline)
-    check_trust(request.context, code.sha if code else None, request.approval, request.not_approved)
+    sent = [*([code] if code and request.inputs.path != "none" else []), *(one for _, one in folders)]
+    for survey in sent:
+        check_trust(request.context, survey.sha, request.approval, request.not_approved)
     account, flavors = _look_at_hub(ports, offline=offline)
     namespace = request.inputs.namespace or (account.name if account else "")
     jobs = earlier(request.context, namespace, ports) if account else ()
-    image = choose_image(_wanted(request), ports.images) if ports.images else None
+    image, findings = _image(request, ports)
     facts = Facts(
         account=account,
         flavors=flavors,
@@ -98,14 +142,46 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False) -> Prepare
         ports.workspace.read_text(_in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
     )
     plan = make_plan(request.inputs, request.context, facts, config_text=config)
-    findings = money_findings(plan, flavors)
+    findings += money_findings(plan, flavors)
     if not _would_reuse(plan, request, jobs or ()):
         over = problem(plan, request.context, jobs, plan.flavors, ports.clock.now())
         findings += [over] if over else []
-    if (error := refusal(findings)) is not None:
-        raise error
-    warnings = [one.text for one in findings if one.level == "warning"]
-    return Prepared(plan=replace(plan, notes=(*plan.notes, *warnings)), secrets=secrets, facts=facts)
+    known = inquire(plan, request.inputs, ports) if look and account else Known()
+    findings += _preflight(plan, request, account, known)
+    new_repo = _new_repo(request, account, known)
+    return Prepared(plan=plan, secrets=secrets, facts=facts, new_repo=new_repo), tuple(findings)
+
+
+def _image(request: Request, ports: Ports) -> tuple[Chosen | None, list[Finding]]:
+    if ports.images is None:
+        return None, []
+    try:
+        return choose_image(_wanted(request), ports.images), []
+    except UserError as error:
+        return None, [of_error(error, "")]
+
+
+def _preflight(plan: Plan, request: Request, account: Account | None, known: Known) -> list[Finding]:
+    inputs = request.inputs
+    private = request.context.private
+    return [
+        *launch_token(account, plan.job.namespace),
+        *job_token(known, "job-token" if inputs.job_token else "secrets"),
+        *command_findings(plan, inputs),
+        *repo_findings(plan, known, public=None if private is None else not private),
+        *source_findings(plan, known),
+    ]
+
+
+def _new_repo(request: Request, account: Account | None, known: Known) -> str:
+    """The model repo, when it is not there, should be private, and one of our tokens may be able to make it."""
+    inputs = request.inputs
+    private = inputs.private if inputs.private is not None else request.context.private is not False
+    if not private or not inputs.model_repo or known.fact is None or known.fact.exists:
+        return ""
+    owner = known.job_account or account
+    namespace = inputs.model_repo.partition("/")[0]
+    return "" if owner is None or may(owner, WRITE, namespace) is False else inputs.model_repo
 
 
 def with_image(prepared: Prepared, request: Request, ports: Ports) -> Prepared:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from hf_train.errors import BadInput, JobGone, TransientHubError
-from hf_train.ports import Account, LogFeed, Ports, Published, Survey
+from hf_train.ports import Account, Head, LogFeed, Ports, Published, Survey
 from hf_train.values import Annotation, Flavor, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
 
 START = datetime(2026, 12, 2, 6, 0, tzinfo=UTC)
@@ -164,11 +164,6 @@ class FakeHub:
         for jobs in (self.existing, self.stored):
             jobs[:] = [replace(one, labels=dict(labels)) if one.ref.id == ref.id else one for one in jobs]
 
-    def relabel(self, ref: JobRef, labels: Mapping[str, str]) -> None:
-        self.relabelled.append((ref.id, dict(labels)))
-        for jobs in (self.existing, self.stored):
-            jobs[:] = [replace(one, labels=dict(labels)) if one.ref.id == ref.id else one for one in jobs]
-
     def follow(self, ref: JobRef) -> LogFeed:
         del ref
         self.feed = FakeFeed(self.clock, list(self.log), batch=self.log_batch, held=self.log_held)
@@ -194,6 +189,7 @@ class FakeWorkspace:
     folders: set[str] = field(default_factory=lambda: {"."})
     uploads: list[str] = field(default_factory=list)
     problem: str = ""
+    sha: str = "a" * 40
 
     def is_file(self, path: str) -> bool:
         return path in self.files
@@ -208,7 +204,7 @@ class FakeWorkspace:
         del exclude, extra
         if self.problem:
             raise BadInput([self.problem])
-        return Survey(digest=f"{abs(hash(folder)):064x}"[:64], files=len(self.files), size=100, sha="a" * 40)
+        return Survey(digest=f"{abs(hash(folder)):064x}"[:64], files=len(self.files), size=100, sha=self.sha)
 
     def upload(self, survey: Survey, namespace: str) -> Snapshot:
         self.uploads.append(survey.digest)
@@ -270,6 +266,30 @@ class FakePulls:
         del sha, summary
         self.checks.append((name, conclusion, title))
         self.annotations += annotations
+        return self.problem
+
+
+@dataclass
+class FakePeople:
+    """GitHub's word on who may do what."""
+
+    permissions: dict[str, str] = field(default_factory=dict)
+    heads: dict[int, Head] = field(default_factory=dict)
+    reactions: list[tuple[int, str]] = field(default_factory=list)
+    problem: str = ""
+
+    def permission(self, login: str) -> tuple[str, str]:
+        return self.permissions.get(login, "read") if not self.problem else "", self.problem
+
+    def head(self, number: int) -> tuple[Head | None, str]:
+        return self.heads.get(number) if not self.problem else None, self.problem
+
+    def pull_of(self, sha: str) -> tuple[int | None, str]:
+        found = [number for number, head in self.heads.items() if head.sha == sha]
+        return (found[0], "") if len(found) == 1 else (None, self.problem or f"{len(found)} pull requests")
+
+    def react(self, comment_id: int, content: str) -> str:
+        self.reactions.append((comment_id, content))
         return self.problem
 
 
@@ -384,6 +404,7 @@ class World:
     console: RecordingConsole = field(default_factory=RecordingConsole)
     files: MemoryFiles = field(default_factory=MemoryFiles)
     reports: FakeReports = field(default_factory=FakeReports)
+    people: FakePeople = field(default_factory=FakePeople)
 
     def __post_init__(self) -> None:
         self.hub = FakeHub(self.clock)
@@ -400,4 +421,5 @@ class World:
             files=self.files,
             reports=self.reports,
             clock=self.clock,
+            people=self.people,
         )

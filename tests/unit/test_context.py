@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,25 +13,46 @@ from hf_train.context import Context, Pull, read_context
 from support.events import NAMES, load
 
 HEAD, BASE, MERGE = "1" * 40, "0" * 40, "2" * 40
-OURS = Pull(number=7, head_sha=HEAD, base_sha=BASE, base_ref="main", from_fork=False)
-THEIRS = Pull(number=7, head_sha=HEAD, base_sha=BASE, base_ref="main", from_fork=True)
+OURS = Pull(number=7, head_sha=HEAD, base_sha=BASE, base_ref="main", from_fork=False, author="octocat")
+BOTS = replace(OURS, author="dependabot[bot]")
+THEIRS = Pull(number=7, head_sha=HEAD, base_sha=BASE, base_ref="main", from_fork=True, author="stranger")
+# The payload of a comment does not say whose head it is: taken for a stranger's.
+COMMENTED = Pull(number=7, from_fork=True, author="octocat")
 
 PULLS: dict[str, Pull | None] = {
-    "pull_request_opened": OURS,
-    "pull_request_synchronize": OURS,
-    "pull_request_labeled": OURS,
-    "pull_request_dependabot": OURS,
+    "pull_request_closed": OURS,
+    "pull_request_dependabot": BOTS,
     "pull_request_fork": THEIRS,
     "pull_request_fork_deleted": THEIRS,
+    "pull_request_labeled": OURS,
+    "pull_request_opened": OURS,
+    "pull_request_rerun": OURS,
+    "pull_request_review": OURS,
+    "pull_request_synchronize": OURS,
     "pull_request_target_fork": THEIRS,
-    # The payload of a comment does not say whose head it is: taken for a stranger's.
-    "issue_comment_train": Pull(number=7, from_fork=True),
+    "pull_request_target_labeled": THEIRS,
+    "pull_request_target_other_label": THEIRS,
+    "pull_request_target_same_repo": OURS,
+    "pull_request_target_synchronize": THEIRS,
+    "issue_comment_bad": COMMENTED,
+    "issue_comment_edited": COMMENTED,
+    "issue_comment_other": COMMENTED,
+    "issue_comment_sha": COMMENTED,
+    "issue_comment_stranger": COMMENTED,
+    "issue_comment_train": COMMENTED,
+    "discussion_comment": None,
     "issue_comment_issue": None,
-    "push": None,
+    "issues_opened": None,
     "merge_group": None,
+    "push": None,
+    "push_dependabot": None,
+    "push_tag": None,
     "release_published": None,
+    "repository_dispatch": None,
     "schedule": None,
+    "unknown_event": None,
     "workflow_dispatch": None,
+    "workflow_run_fork": None,
 }
 
 
