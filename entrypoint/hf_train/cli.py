@@ -64,6 +64,15 @@ app.command("sweep", help="Find the Jobs whose workflow run is over; `--apply` c
 app.command("comment", help="Read the `/train ...` comment that started this workflow: who asks, and which commit.")(
     _exits(with_inputs(commands.comment))
 )
+image_app = typer.Typer(help="The images that Jobs run in.", no_args_is_help=True, rich_markup_mode="markdown")
+image_app.command("pin", help="Print images by digest; `--update` renews the file of known names.")(
+    _exits(commands.image.pin)
+)
+image_app.command("list", help="Show the names that `image:` knows.")(_exits(commands.image.list_images))
+image_app.command("build", help="Build a Dockerfile and push it, unless what is built has not changed.")(
+    _exits(commands.image.build)
+)
+app.add_typer(image_app, name="image")
 app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(
     _exits(commands.explain)
 )

@@ -1,5 +1,6 @@
 """The commands: run the flow over a wired world, give an exit code. One module per command."""
 
+from hf_train.commands import image
 from hf_train.commands.around import guarded
 from hf_train.commands.cancel import cancel
 from hf_train.commands.collect import collect
@@ -18,6 +19,7 @@ __all__ = [
     "demo",
     "explain",
     "guarded",
+    "image",
     "local_hub",
     "merge_reports",
     "plan",
