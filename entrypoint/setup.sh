@@ -25,7 +25,7 @@ esac
 for name in RUNNER_TEMP GITHUB_ACTION_PATH GITHUB_OUTPUT; do
     [ -n "${!name:-}" ] || die "$name is not set: this script is a step of the hf-train action, not a command."
 done
-here=${GITHUB_ACTION_PATH%/}/entrypoint
+here=$(cd "${BASH_SOURCE[0]%/*}" && pwd -P) # beside this script; GITHUB_ACTION_PATH may be a folder beside that one
 workspace=${GITHUB_WORKSPACE:-}
 workspace=${workspace%/}
 
