@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from hf_train.collect.values import nesting, to_number
+from hf_train.collect.values import nesting, number, to_number
 
 MAX_CARD = 4 * 1024 * 1024
 MAX_FRONT_MATTER = 256 * 1024
@@ -109,7 +109,7 @@ def _index_metrics(front: Mapping[str, Any]) -> Iterator[tuple[str, float | None
         group = _string(dataset.get("name")) if isinstance(dataset, dict) else None
         for metric in _dicts(result.get("metrics")):
             name = _string(metric.get("type")) or _string(metric.get("name"))
-            value = _number(metric.get("value"))
+            value = number(metric.get("value"))
             if name is None or (value is None and metric.get("value") is not None):
                 continue
             key = _key(name)
@@ -143,14 +143,3 @@ def _strings(value: object) -> tuple[str, ...]:
 
 def _string(value: object) -> str | None:
     return value[:200] if isinstance(value, str) and value not in {"", "None"} else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    return to_number(value.strip()) if isinstance(value, str) and len(value) < 64 else None

@@ -16,7 +16,7 @@ from typing import Any
 from hf_train.collect.cards import ModelCard, read_model_card
 from hf_train.collect.curve import Curves
 from hf_train.collect.tensorboard import EventFile, read_tensorboard_events
-from hf_train.collect.values import json_float, nesting, to_number
+from hf_train.collect.values import json_float, nesting, number
 
 MAX_METRICS_FILE = 256 * 1024
 """Bytes of a `metrics-file`."""
@@ -135,26 +135,26 @@ def read_trainer_state(text: str) -> TrainerState:
         curve=MappingProxyType(dict(curves.finish(None))),
         global_step=_whole(record.get("global_step")),
         max_steps=_whole(record.get("max_steps")),
-        best_metric=_number(record.get("best_metric")),
+        best_metric=number(record.get("best_metric")),
         best_model_checkpoint=checkpoint if isinstance(checkpoint, str) else None,
-        epoch=_number(record.get("epoch")),
+        epoch=number(record.get("epoch")),
         problems=tuple(problems),
     )
 
 
 def _entry(entry: Mapping[str, Any], values: dict[str, float | None], curves: Curves) -> None:
-    step = _number(entry.get("step"))
+    step = number(entry.get("step"))
     ending = "train_runtime" in entry
     for name, value in entry.items():
-        number = _number(value)
-        if name == "step" or (number is None and value is not None) or len(name) > 100:
+        read = number(value)
+        if name == "step" or (read is None and value is not None) or len(name) > 100:
             continue
         if name not in values and len(values) >= MAX_NAMES:
             continue
-        if number is not None or values.get(name) is None:
-            values[name] = number
-        if number is not None and step is not None and name != "epoch" and not ending:
-            curves.add(name, step, number)
+        if read is not None or values.get(name) is None:
+            values[name] = read
+        if read is not None and step is not None and name != "epoch" and not ending:
+            curves.add(name, step, read)
 
 
 def _object(text: str, limit: int) -> tuple[dict[str, Any] | None, str]:
@@ -182,40 +182,29 @@ def _collect(record: Mapping[str, Any], prefix: str, values: dict[str, float | N
         if isinstance(value, dict):
             _collect(value, f"{name}/", values, problems)
             continue
-        number = _number(value)
+        read = number(value)
         if not NAME.fullmatch(name):
             problems.append(f"{name[:40]!r}: not a name (letters, digits and _./@ ()-, at most 64)")
-        elif number is None and value is not None:
+        elif read is None and value is not None:
             problems.append(f"{name}: not a number")
         elif len(values) >= MAX_NAMES:
             problems.append(f"{name}: more than {MAX_NAMES} names")
         else:
-            values[name] = number
+            values[name] = read
 
 
 def _numbers(record: Mapping[str, Any]) -> tuple[dict[str, float | None], tuple[str, ...]]:
     values: dict[str, float | None] = {}
     for name, value in record.items():
-        number = _number(value)
-        if (number is not None or value is None) and len(name) <= 100 and len(values) < MAX_NAMES:
-            values[name] = number
+        read = number(value)
+        if (read is not None or value is None) and len(name) <= 100 and len(values) < MAX_NAMES:
+            values[name] = read
     return values, () if values else ("no numbers",)
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    return to_number(value) if isinstance(value, str) else None
-
-
 def _whole(value: object) -> int | None:
-    number = _number(value)
-    return int(number) if number is not None and 0 <= number < 1e15 else None
+    read = number(value)
+    return int(read) if read is not None and 0 <= read < 1e15 else None
 
 
 __all__ = [

@@ -13,6 +13,7 @@ from hf_train.collect.values import is_curve, is_result
 
 MAX_METRICS = 400
 MAX_NAME = 100
+_REACH = 60  # segments below a heading that belong to it
 
 CONTRACT = 4
 """The documented line of the user's own code."""
@@ -44,6 +45,7 @@ class Ledger:
         line: Number of the current segment.
         succeeded: Segment number of the last end sign, or None.
         configured: Repo ids from printed configurations.
+        frame: Number of the last segment that was a traceback's frame; its source line follows.
     """
 
     def __init__(self) -> None:
@@ -54,6 +56,8 @@ class Ledger:
         self.line = 0
         self.succeeded: int | None = None
         self.configured: dict[str, None] = {}
+        self.frame = -1
+        self._heading = (-_REACH, 0.0)
         self._entries: dict[str, _Entry] = {}
 
     def record(
@@ -101,6 +105,16 @@ class Ledger:
             return None
         entry = self._entries[name] = _Entry(curve=is_curve(name))
         return entry
+
+    def heading(self, step: float, total: float | None) -> None:
+        """A line of its own said which step it is: the values stand in the lines below it."""
+        self._heading = (self.line, step)
+        self.tracker.steps(step, total)
+
+    def place(self) -> tuple[float | None, float | None]:
+        """Step or epoch of a line that tells neither: those of the heading above, else the current epoch."""
+        line, step = self._heading
+        return (step, None) if self.line - line <= _REACH else (None, self.tracker.epoch)
 
     def success(self) -> None:
         """An end sign of a training, a test or a push was printed."""

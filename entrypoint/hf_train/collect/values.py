@@ -38,12 +38,20 @@ _RESULT_WORDS = word_set(
     accuratezza потери потеря точность 损失 准确率 損失 精度 손실 정확도
     """
 )
+_RESULT_ENDS = ("loss", "accuracy", "map", "perplexity", "crossentropy")
+_NO_WORDS: frozenset[str] = frozenset()
+_MEANS_OTHER = {
+    "acc": word_set("grad gradient steps"),  # accumulation
+    "map": word_set("device label class feature attention memory id token color key heat name index bit"),
+}
+"""Words beside which a result's name means something else: ``grad_acc``, ``device_map``."""
 _PHASES = word_set("train training val valid validation test eval dev")
+_BITS = frozenset({"8", "16", "32", "64", "8.0", "16.0", "32.0", "64.0"})
 _ERRORS = frozenset({"error", "err", "score"})  # results only of a phase: "valid error", "test score"
 _CONFIG_WORDS = word_set(
     """
     scale scaler weight weights coef coefficient patience threshold lambda alpha smoothing type fn function
-    tolerance delta target goal min_delta interval every freq frequency
+    tolerance delta target goal min_delta interval every freq frequency thres thresh thr coeff penalty
     """
 )
 _COMPANIONS = word_set(
@@ -52,6 +60,9 @@ _COMPANIONS = word_set(
     num_updates global_step updates entropy num_tokens consumed_samples consumed_train_samples throughput
     """
 )
+
+
+_PLAIN_COUNTERS = word_set("step steps iter iters iteration iterations updates")  # "timing_s/step" is none
 
 
 def to_number(text: str) -> float | None:
@@ -72,6 +83,18 @@ def to_number(text: str) -> float | None:
     if not math.isfinite(value) and not _SPECIAL.fullmatch(text.strip()):
         return None
     return value
+
+
+def number(value: object) -> float | None:
+    """A number as JSON and YAML files hold it: also as a string, never a boolean, never too large for a float."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return to_number(value) if isinstance(value, str) else None
 
 
 def nesting(text: str) -> int:
@@ -129,9 +152,12 @@ def is_result(name: str) -> bool:
     words = tokens(name)
     if any(word in _CONFIG_WORDS for word in words):
         return False
-    if any(word in _RESULT_WORDS or word.endswith(("loss", "accuracy", "map")) for word in words):
+    found = [word for word in words if word in _RESULT_WORDS or word.endswith(_RESULT_ENDS)]
+    if found:
+        return not _MEANS_OTHER.get(found[-1], _NO_WORDS).intersection(words)
+    if words[-2:] == ("exact", "match") or words[:2] == ("f", "score"):
         return True
-    return words[-2:] == ("exact", "match") or words[:2] == ("f", "score") or is_score(name)
+    return (words[-1:] == ("return",) and len(words) > 1) or is_score(name)
 
 
 @lru_cache(maxsize=4096)
@@ -141,19 +167,26 @@ def is_score(name: str) -> bool:
     return len(words) == 2 and words[0] in _PHASES and words[1] in _ERRORS
 
 
-_DIGITLESS = frozenset(word.rstrip("0123456789") for word in _RESULT_WORDS | _ERRORS | {"match"})
+_DIGITLESS = frozenset(word.rstrip("0123456789") for word in _RESULT_WORDS | _ERRORS | {"match", "return"})
 
 
 @lru_cache(maxsize=8192)
 def may_be_result(word: str) -> bool:
     """Whether a word whose digits were taken out may be a result's name (``f`` was ``f1``)."""
-    return any(part in _DIGITLESS or part.endswith(("loss", "accuracy", "map")) for part in tokens(word))
+    return any(part in _DIGITLESS or part.endswith(_RESULT_ENDS) for part in tokens(word))
+
+
+def is_bits(name: str, printed: str) -> bool:
+    """Whether a "precision" is the width of a float (``precision=16``) and no result."""
+    return printed in _BITS and tokens(name)[-1:] == ("precision",)
 
 
 @lru_cache(maxsize=4096)
 def is_companion(name: str) -> bool:
     """Whether a name is worth keeping beside a result on the same line (learning rate, epoch, step, ...)."""
-    return "_".join(tokens(name)) in _COMPANIONS
+    group, _, last = name.rpartition("/")
+    key = "_".join(tokens(last))
+    return key in _COMPANIONS and not (group and key in _PLAIN_COUNTERS)
 
 
 @lru_cache(maxsize=4096)

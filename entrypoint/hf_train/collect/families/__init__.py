@@ -13,6 +13,7 @@ from hf_train.collect.families import (
     dicts,
     endings,
     espnet,
+    headings,
     jsonlines,
     keras,
     keyvalue,
@@ -31,6 +32,7 @@ from hf_train.collect.families.base import Family, Read
 FAMILIES: tuple[Family, ...] = (
     trl.FAMILY,
     contract.FAMILY,
+    headings.FAMILY,
     endings.FAMILY,
     configs.FAMILY,
     dicts.OUTPUT,

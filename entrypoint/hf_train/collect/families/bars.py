@@ -60,7 +60,15 @@ class _Bars:
             tracker.ended(None, rate)
             tracker.eta = bar_seconds(left)
         else:
-            tracker.bar(label, int(step), int(total), bar_seconds(elapsed), rate, bar_seconds(left))
+            # torchtune writes the loss in front of its bar: all of them are one bar.
+            tracker.bar(
+                "" if pairs and "oss" in label else label,
+                int(step),
+                int(total),
+                bar_seconds(elapsed),
+                rate,
+                bar_seconds(left),
+            )
         if postfix:
             self._postfix(postfix, int(step), text)
         # A name with numbers of its own ("1|25|Loss: 1.5") is left to the reader of prose.

@@ -1,4 +1,4 @@
-"""Tables of plain columns: a header of names, then rows of numbers, as fastai and skorch print them."""
+"""Tables of plain columns: a header of names, then rows of numbers, as fastai and skorch print them, or with commas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hf_train.collect.ledger import STRUCTURED, Ledger
 from hf_train.collect.values import is_result, may_be_result, to_number
 
 _FIRST = ("epoch", "step", "iter")
-_SPLIT = re.compile(r"[\s|]+")
+_SPLIT = re.compile(r"[\s|,]+")
+_TIMES = frozenset({"time", "dur", "duration"})
 _MAX_COLUMNS = 24
 
 
@@ -39,7 +40,9 @@ class _Columns:
         if place is None or not place.is_integer():
             return False
         values: dict[str, float | None] = {
-            name: value for name, value in zip(self._names[1:], numbers[1:], strict=True) if value is not None
+            name: value
+            for name, value in zip(self._names[1:], numbers[1:], strict=True)
+            if value is not None and name not in _TIMES
         }
         if not any(is_result(name) for name in values):
             return False
@@ -58,10 +61,10 @@ def _make(ledger: Ledger) -> Read:
 
 def _wants(bare: str) -> bool:
     """A row is nothing but digits (taken out here) and their marks; a header begins with its counter."""
-    body = bare[bare.rfind("]") + 1 :].lstrip(" |:-.TZ")
+    body = bare[bare.rfind("]") + 1 :].lstrip(" |:-.,TZ")
     if body[:5].lower().startswith(_FIRST):
         return any(map(may_be_result, _cells(body)))
-    return not body.strip(" .:-+|\teEnaifNI")
+    return not body.strip(" .,:-+|\teEnaifNI")
 
 
-FAMILY = Family("column tables (fastai)", (" ", "\t"), _make, wants=_wants)
+FAMILY = Family("column tables (fastai, skorch, CSV)", (" ", "\t", ","), _make, wants=_wants)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hf_train.collect.families.base import Family, Read
 from hf_train.collect.ledger import STRUCTURED, Ledger
-from hf_train.collect.values import is_grad_norm, is_result, to_number
+from hf_train.collect.values import is_bits, is_grad_norm, is_result, number, to_number
 
 _STEP_KEYS = ("step", "global_step", "current_steps", "iter", "iteration", "num_updates", "steps")
 _TOTAL_KEYS = ("total_steps", "max_steps", "num_steps", "total")
@@ -26,18 +26,6 @@ def load(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
-
-
-def number(value: object) -> float | None:
-    """A JSON value as a float: numbers, and strings that are numbers; else None."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    return to_number(value) if isinstance(value, str) else None
 
 
 def flatten(record: Mapping[str, Any], *, prefix: str = "", depth: int = 0) -> dict[str, float | None]:
@@ -67,7 +55,7 @@ class _JsonLines:
         record = load(text[start : end + 1])
         if record is None:
             return False
-        values = flatten(record)
+        values = {name: value for name, value in flatten(record).items() if not is_bits(name, str(value))}
         step = next((values[key] for key in _STEP_KEYS if values.get(key) is not None), None)
         if not any(is_result(name) or is_grad_norm(name) for name in values):
             return False

@@ -17,7 +17,7 @@ from hf_train.collect.ledger import PROSE, Ledger
 from hf_train.collect.values import may_be_result
 
 _BATCHES = re.compile(
-    r"[Ee](?:poch|POCH)(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?!\d)(?:\s*/\s*(\d{1,7})(?!\d))?\s*\]?[\s,:|-]{0,8}"
+    r"[Ee](?:poch|POCH)(?:\(train\))?:?\s*\[?\s*(\d{1,7})(?!\d)(?:\s*/\s*(\d{1,7})(?!\d))?\s*\]?[\s,:|-]{0,8}\[?"
     r"(?:(?:[Ss]tep|[Ii]ter|[Ii]teration|[Bb]atch)s?:?\s*)?\[?\s*(\d{1,9})\s*/\s*(\d{1,9})\b"
 )
 _TRAIN = re.compile(r"Train: (\d{1,7}) \[\s*(\d{1,9})/(\d{1,9})")
@@ -33,7 +33,7 @@ _COUNTER = re.compile(
 _LIMIT = re.compile(r"(?i)\b(?:max_updates|max_iters|total_steps|max_steps)\s*[:=]\s*(\d{1,12})\b")
 _PLANNED = re.compile(r"(?i)\b(?:training|run(?:ning)?) for (\d{1,6}) epochs\b")
 _CODE = re.compile(
-    r"\s*(?:(?:def|return|raise|import|assert|self|class|elif)\b|\$|>>>|--"
+    r"\s*(?:(?:def|return|raise|import|assert|self|class|elif|export)\b|\$|>>>|--|\+{1,3}\s"
     r"|(?:Namespace|Config|\w{0,40}Args|\w{0,40}Arguments|\w{0,40}Config)\s?[({]"
     r"|(?i:engine/trainer|hyper-?param\w{0,6}|arguments|args|options|settings|config\w{0,8})\s?:\s)"
 )
@@ -50,6 +50,8 @@ class _KeyValue:
         self._learned: Learned[_Line] = Learned()
 
     def read(self, text: str) -> bool:
+        if self._ledger.line == self._ledger.frame + 1:
+            return False  # the source line under a frame of a traceback
         known = self._learned.match(text)
         if known:
             line, numbers = known
@@ -63,7 +65,7 @@ class _KeyValue:
         values: dict[str, float | None] = {name: numbers[index] for name, index in line.values}
         step, epoch = self._place(line, {role: numbers[index] for role, index in line.places}, values)
         if step is None and epoch is None:
-            epoch = self._ledger.tracker.epoch
+            step, epoch = self._ledger.place()
         if line.plain:
             # The last "loss" of the log, but no point on the curve of the "loss" that the training prints.
             plain = {name: values.pop(name) for name in line.plain}

@@ -10,12 +10,22 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hf_train.collect.values import NUMBER, SPECIAL, is_companion, is_result, is_score, to_number, tokens, word_set
+from hf_train.collect.values import (
+    NUMBER,
+    SPECIAL,
+    is_bits,
+    is_companion,
+    is_result,
+    is_score,
+    to_number,
+    tokens,
+    word_set,
+)
 
 _WORD = r"[^\W\d][\w/@.%-]{0,80}"
 _PAIR = re.compile(
     # Not an option (--loss=1), a variable or a path; then perhaps a qualifying word, and the name.
-    rf"(?<![\w/@.%$\\-])(?:({_WORD}) )?({_WORD})(?:\s?\(([^()\n]{{1,20}})\))?[\"'\])]{{0,2}}"
+    rf"(?<![\w/@.%$?&\\-])(?:({_WORD}) )?({_WORD})(?:\s?\(([^()\n]{{1,20}})\))?[\"'\])]{{0,2}}"
     rf"\s{{0,20}}[:=]\s{{0,20}}(?:tensor\(|np\.\w{{1,20}}\(|\[)?(-?\d+(?:,\d+)+(?:[eE][-+]?\d+)?|{NUMBER}|{SPECIAL})"
     r"(?=$|[\s,;|)\]%(}<&]|[.:](?:\s|$))"
 )
@@ -27,7 +37,7 @@ _BARE = re.compile(
     r"(?i)(?<![\w/.@-])((?:(?:train|training|val|valid|validation|test|eval|dev|avg|average|mean)[ _])?"
     r"(?:loss|nll|ppl|perplexity|acc(?:uracy)?|acc@\d{1,3}|prec@\d{1,3}|top\d"
     r"|f1?-score(?: \((?:micro|macro)[ a-z]{0,8}\))?))"
-    r"\s{1,6}(\d{1,12}\.\d+(?:e[-+]?\d+)?|nan|inf)%?(?=$|[\s,;|(])"
+    r"\s{1,6}(-?\d{1,12}\.\d+(?:e[-+]?\d+)?|nan|inf)%?(?=$|[\s,;|(])"
 )
 _BARE_HINTS = (
     "oss ", "oss\t", "cc ", "cc\t", "acy ", "pl ", "ity ", "@1 ", "@5 ", "@1\t", "@5\t", "nll ", "top", "-score ",
@@ -39,9 +49,12 @@ _QUALIFIERS = word_set(
     train training val valid validation test testing eval evaluation dev avg average mean total lm mlm best final grad
     gradient learning global running smoothed current epoch batch top word char exact balanced weighted macro micro
     masked reconstruction cls regression classification contrastive policy value actor critic generator discriminator
+    surrogate function
     """
 )
 _PLACES = frozenset({"epoch", "step", "iter", "iteration"})
+_QUOTED = re.compile(r"""[ :]?["']$""")  # text that begins behind the quote: a sentence, no name
+_SETS = frozenset({"train", "val", "valid", "test"})
 _COUNTERS = word_set("epoch epochs step steps iter iters iteration iterations updates")
 PHASES = {
     "train": "train", "training": "train", "val": "val", "valid": "valid", "validation": "validation", "test": "test",
@@ -77,6 +90,8 @@ def read_pairs(text: str) -> tuple[dict[str, Pair], tuple[str, ...]]:
             _add(values, words, before, name, pair)
         elif is_companion(name):
             values[name.lower() if name.lower() in _PLACES else name] = pair
+        elif name.lower() in _SETS and "." in text[pair.start : pair.end]:
+            values[name] = pair  # "Loss: 1.9, Train: 0.28, Val: 0.19"
     for name, pair in _unmarked(text):
         if is_result(name) or is_companion(name):
             values.setdefault(name, pair)
@@ -124,7 +139,9 @@ def _pairs(text: str) -> Iterator[tuple[str, str, Pair]]:
         exact = "," not in printed
         value = to_number(printed) if exact else _value(printed, text)
         name = _name(before, word, unit) if value is not None else None
-        if value is None or name is None or (is_score(name) and printed.isdigit()):
+        if value is None or name is None or (is_score(name) and printed.isdigit()) or is_bits(name, printed):
+            continue
+        if _QUOTED.match(text[max(0, found.start() - 2) : found.start()]) and text[found.end(2)] not in "\"'":
             continue
         yield "" if name.startswith(f"{before} ") else before, name, Pair(value, *found.span(4), exact)
     if "/" in text and "%" in text:

@@ -24,7 +24,7 @@ class _Summary:
         if not row:
             return False
         name = row[1]
-        if is_result(name) or is_companion(name.rpartition("/")[2]):
+        if is_result(name) or is_companion(name):
             self._ledger.record({name: to_number(row[2])}, text, STRUCTURED, curve=False)
         return True
 
