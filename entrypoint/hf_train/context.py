@@ -72,6 +72,7 @@ class Context:
         label: The label that was set, of a `labeled` event.
         sender: Login of whoever did it.
         comment: The new comment on a pull request, of an `issue_comment` event.
+        followed_sha: Head of the workflow run that a `workflow_run` event follows.
         server_url: GitHub's web address.
         api_url: GitHub's REST address.
         private: Whether the repository is private; None when the event does not say.
@@ -100,6 +101,7 @@ class Context:
     label: str = ""
     sender: str = ""
     comment: EventComment | None = None
+    followed_sha: str = ""
     server_url: str = "https://github.com"
     api_url: str = "https://api.github.com"
     private: bool | None = None
@@ -162,6 +164,7 @@ def read_context(environ: Mapping[str, str], event: Mapping[str, Any], *, worksp
         label=str(_mapping(event.get("label")).get("name") or ""),
         sender=str(_mapping(event.get("sender")).get("login") or ""),
         comment=_comment(environ, event),
+        followed_sha=str(_mapping(event.get("workflow_run")).get("head_sha") or ""),
         server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
         api_url=(environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/"),
         private=_private(event),

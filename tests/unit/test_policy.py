@@ -123,4 +123,5 @@ def test_a_comment_is_read_from_new_comments_on_pull_requests_only() -> None:
         assert context(name).comment is None, name
     assert context("pull_request_target_labeled").label == "train"
     assert context("pull_request_target_labeled").sender == "maintainer"
+    assert context("workflow_run_fork").followed_sha == HEAD
     assert context("issue_comment_train").pull == Pull(number=7, from_fork=True, author="octocat")
