@@ -62,8 +62,9 @@ def _older(plan: Plan, ports: Ports) -> Sequence[JobState]:
         if not job.stage.is_terminal
         and job.labels.get("hf-train") == "1"
         and job.labels.get("hft-repo") == ours.get("hft-repo")
+        and job.labels.get("hft-key") != plan.key  # the push changed nothing that is trained: it will be attached to
         and job.labels.get("hft-sha", "") not in {"", ours.get("hft-sha", "")}
-        and _run(job.labels.get("hft-run", "")) < _run(ours.get("hft-run", ""))
+        and _earlier(job.labels.get("hft-run", ""), ours.get("hft-run", ""))
     ]
 
 
@@ -85,9 +86,9 @@ def _wait(plan: Plan, ports: Ports) -> None:
         ports.clock.sleep(QUEUE_LOOK_S)
 
 
-def _run(text: str) -> int:
-    """Number of a workflow run: later ones are larger. What is no number is never earlier, nor later."""
-    return int(text) if text.isdecimal() else 0
+def _earlier(run: str, ours: str) -> bool:
+    """Whether a workflow run is earlier than ours: ids grow. What is no number is not."""
+    return run.isdecimal() and ours.isdecimal() and int(run) < int(ours)
 
 
 def _short(job: JobState) -> str:
