@@ -49,7 +49,7 @@ app.command("run", help="Launch a training, follow it, report it. The command ma
     _exits(with_inputs(commands.run))
 )
 app.command("plan", help="Show what `run` would submit; nothing is sent and nothing is spent.")(
-    _exits(with_inputs(commands.plan, also_format=True))
+    _exits(with_inputs(commands.plan, plans=True))
 )
 app.command("cancel", help="Cancel Jobs: by id, or what the state file of a dead run names.")(_exits(commands.cancel))
 app.command("collect", help="Finish the reports of detached Jobs: by id, by label, or all of this repository.")(

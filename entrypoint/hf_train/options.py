@@ -11,23 +11,25 @@ import typer
 from hf_train.inputs import FIELDS, Field
 
 
-def with_inputs(command: Callable[..., int], *, also_format: bool = False) -> Callable[..., int]:
+def with_inputs(command: Callable[..., int], *, plans: bool = False) -> Callable[..., int]:
     """A typer command whose options are the inputs; the command gets them as one mapping.
 
     Args:
-        command: Called with `flags`, and with `output_format` when asked for.
-        also_format: Add `--format text|json`.
+        command: Called with `flags`; one that plans, with `output_format` and `check` too.
+        plans: Add `--format text|json` and `--check`.
     """
 
     def wrapped(**values: Any) -> int:
-        output_format = values.pop("output_format", None)
+        output_format, check = values.pop("output_format", None), values.pop("check", False)
         flags = {field.name: raw for field in FIELDS if (raw := _raw(values.get(field.key))) is not None}
-        return command(flags, output_format) if also_format else command(flags)
+        return command(flags, output_format, check) if plans else command(flags)
 
     parameters = [_parameter(field) for field in FIELDS if field.flag]
-    if also_format:
+    if plans:
         annotation = Annotated[Literal["text", "json"], typer.Option("--format", help="How to print the plan.")]
         parameters.append(_keyword("output_format", annotation, "text"))
+        help_text = "Ask the Hub all that a launch asks (tokens, repos, sizes), and fail when something is against it."
+        parameters.append(_keyword("check", Annotated[bool, typer.Option("--check", help=help_text)], False))
     wrapped.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     wrapped.__name__ = command.__name__

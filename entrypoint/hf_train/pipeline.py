@@ -13,6 +13,7 @@ from hf_train.errors import Interrupted, JobGone, LostSight, RefusedByHub, Trans
 from hf_train.findings import collect, live
 from hf_train.gate import judge_all
 from hf_train.handover import leave
+from hf_train.inquiry import create_repo
 from hf_train.launch import Launched, by_nonce, launch, send
 from hf_train.plan import Plan, outlives
 from hf_train.ports import Ports
@@ -98,6 +99,7 @@ class _Run:
         launching = False
         try:
             with self.ports.console.group("Send the code"):
+                create_repo(self.prepared.new_repo, self.ports)
                 snapshot = send(self.plan, self.ports)
                 self._say_sent(snapshot)
             make_room(self.plan, self.request.inputs, self.request.context, self.ports)

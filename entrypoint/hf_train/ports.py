@@ -37,6 +37,36 @@ class Survey:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Scope:
+    """What a fine-grained token may do with one user, organisation or repo.
+
+    Attributes:
+        entity: `acme`, or `acme/model`.
+        permissions: In the Hub's words: `job.write`, `repo.write`, ...
+    """
+
+    entity: str
+    permissions: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RepoFact:
+    """What a repo is like, as a token sees it.
+
+    Attributes:
+        exists: Whether the token can see it.
+        private: Whether it is private; None when that is not known.
+        closed: Whether it is gated, and this token was not let in.
+        size: Bytes that loading it brings onto the disk; None when that is not known.
+    """
+
+    exists: bool
+    private: bool | None = None
+    closed: bool = False
+    size: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Account:
     """Who a token belongs to.
 
@@ -44,11 +74,13 @@ class Account:
         name: User name.
         orgs: Organisations.
         role: `read`, `write`, `fineGrained`, or empty when the Hub does not say.
+        scopes: What a fine-grained token may do; None when the Hub does not say, or for another role.
     """
 
     name: str
     orgs: tuple[str, ...] = ()
     role: str = ""
+    scopes: tuple[Scope, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -239,6 +271,25 @@ class Runs(Protocol):
         ...
 
 
+class Access(Protocol):
+    """What the preflight asks of the Hub.
+
+    Every method raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+    """
+
+    def job_account(self) -> Account | None:
+        """Owner of the token that the Job gets; None when it gets none."""
+        ...
+
+    def repo(self, kind: str, repo: str) -> RepoFact:
+        """A `model` or `dataset` repo as the Job will see it."""
+        ...
+
+    def create(self, repo: str) -> None:
+        """Create a private model repo; one that is there already is fine."""
+        ...
+
+
 class Workspace(Protocol):
     """The checkout, and its way into the bucket."""
 
@@ -378,5 +429,6 @@ class Ports:
     files: Files
     reports: Reports
     clock: Clock
+    access: Access | None = None
     people: People | None = None
     images: Images | None = None

@@ -10,10 +10,10 @@ from typing import TypeVar
 from hf_train.approval import approval_of
 from hf_train.context import Context
 from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError, UserError
-from hf_train.inquiry import inquire
-from hf_train.imaging import Wanted, build_image, choose_image
 from hf_train.images.model import Chosen
+from hf_train.imaging import Wanted, build_image, choose_image
 from hf_train.inputs import Inputs, resolve_secrets
+from hf_train.inquiry import inquire
 from hf_train.plan import HOUSE, Facts, Plan, default_image, make_plan, watch_problems
 from hf_train.policy import Approval, check_trust, is_privileged
 from hf_train.ports import Account, Clock, Ports, Survey
@@ -168,7 +168,7 @@ def _preflight(plan: Plan, request: Request, account: Account | None, known: Kno
         *launch_token(account, plan.job.namespace),
         *job_token(known, "job-token" if inputs.job_token else "secrets"),
         *command_findings(plan, inputs),
-        *repo_findings(plan, known, public=None if private is None else not private),
+        *repo_findings(known, public=None if private is None else not private),
         *source_findings(plan, known),
     ]
 

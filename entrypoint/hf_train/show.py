@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from hf_train.plan import Plan, usd
 from hf_train.plan.spending import Estimate
 from hf_train.ports import Console
+from hf_train.preflight import Finding
 from hf_train.report.words import duration
 
 
@@ -56,8 +58,32 @@ def _estimate(found: Estimate) -> str:
     return f"{cost}{duration(found.seconds)} (as {runs})"
 
 
-def plan_json(plan: Plan) -> str:
-    """The plan as JSON: the spec that would be submitted, and what stands around it."""
+def show_findings(findings: Sequence[Finding], console: Console, *, asked: bool) -> None:
+    """Print what the preflight found, the gravest first.
+
+    Args:
+        findings: What it found.
+        console: Where to.
+        asked: Whether there was a token to ask the Hub with.
+    """
+    with console.group("Preflight"):
+        if not asked:
+            console.info("There is no Hub token, so tokens and repos were not looked at.")
+        if not findings:
+            console.info("Nothing stands against the launch.")
+        for level in ("error", "warning", "advice"):
+            for one in findings:
+                if one.level == level:
+                    console.info(console.redact(f"{level:<8} {one.title}: {one.text}"))
+    for one in findings:
+        if one.level == "error":
+            console.error(f"Preflight: {one.title}", console.redact(one.text))
+        elif one.level == "warning":
+            console.warning(f"Preflight: {one.title}", console.redact(one.text))
+
+
+def plan_json(plan: Plan, findings: Sequence[Finding] | None = None) -> str:
+    """The plan as JSON: the spec that would be submitted, what stands around it, and what the preflight found."""
     job = plan.job
     document: dict[str, Any] = {
         "namespace": job.namespace,
@@ -78,4 +104,16 @@ def plan_json(plan: Plan) -> str:
         "notes": list(plan.notes),
         "hf-jobs-run": plan.equal_line,
     }
+    if findings is not None:
+        document["checks"] = [
+            {
+                "level": one.level,
+                "title": one.title,
+                "what": one.what,
+                "why": one.why,
+                "fix": one.fix,
+                "input": one.field,
+            }
+            for one in findings
+        ]
     return json.dumps(document, indent=2)

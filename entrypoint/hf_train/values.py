@@ -253,6 +253,7 @@ class Flavor:
         ram: Memory, as the Hub words it.
         accelerator: `1x A10G (24 GB)`, or empty.
         gpus: Number of GPUs.
+        disk_gb: Disk of the Job, 10^9 bytes; None when the Hub does not say.
         usd_per_minute: Price, US dollars per minute; None when the Hub gives none.
     """
 
@@ -262,6 +263,7 @@ class Flavor:
     ram: str = ""
     accelerator: str = ""
     gpus: int = 0
+    disk_gb: float | None = None
     usd_per_minute: float | None = None
 
     def cost_usd(self, seconds: float) -> float | None:

@@ -19,7 +19,7 @@ from hf_train.context import Context, read_context
 from hf_train.errors import BadInput
 from hf_train.engine import DockerBuilder
 from hf_train.files import RunFiles
-from hf_train.hub import HuggingFaceHub, stored_token
+from hf_train.hub import HubAccess, HuggingFaceHub, stored_token
 from hf_train.hub_api import make_api
 from hf_train.images.pins import Pin, read_pins
 from hf_train.images.ports import Images
@@ -136,6 +136,7 @@ def ports_of(
         files=files,
         reports=BucketReports(make_api(endpoint, token)),
         clock=SystemClock(),
+        access=HubAccess(endpoint, token, _job_token(inputs, environ)),
         people=people,
         images=images_of(stack, context, endpoint, known),
     )

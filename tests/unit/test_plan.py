@@ -350,11 +350,8 @@ def test_how_long_the_step_follows() -> None:
 @pytest.mark.parametrize(
     ("flags", "word"),
     [
-        ({"command": "python t.py --push_to_hub"}, "pushes to the Hub, but the Job gets no token"),
-        ({"script": "t.py", "args": "--hub_model_id a/b"}, "pushes to the Hub, but the Job gets no token"),
         ({"secrets": "HF_TOKEN"}, "handed to the Job too (secrets: HF_TOKEN)"),
         ({"job_token": "hf_local_a", "hf_token": "hf_local_a"}, "handed to the Job too (job-token)"),
-        ({"flavor": "a10g-largex4"}, "4 GPUs, but the command starts one process"),
         ({"timeout": "8h", "on_watch_timeout": "fail"}, "stops watching after 19800 s"),
     ],
 )
@@ -367,9 +364,6 @@ def test_what_is_worth_knowing_is_said_once(flags: dict[str, Any], word: str) ->
     "flags",
     [
         {},
-        {"command": "python t.py --push_to_hub", "job_token": "hf_local_a"},
-        {"command": "accelerate launch t.py", "flavor": "a10g-largex4"},
-        {"command": "torchrun t.py", "flavor": "a10g-largex4"},
         {"timeout": "8h", "mode": "detach"},
         {"timeout": "8h", "on_watch_timeout": "detach"},
         {"job_token": "hf_local_a", "hf_token": "hf_local_b"},

@@ -11,9 +11,10 @@ from hf_train.commands.around import signals, wired
 from hf_train.errors import RefusedByHub
 from hf_train.policy import why_no_token
 from hf_train.ports import Ports
-from hf_train.prepare import Request, approved, prepare
+from hf_train.preflight import refusal
+from hf_train.prepare import Request, approved, examine, prepare
 from hf_train.report import verdict_of
-from hf_train.show import plan_json, show_plan
+from hf_train.show import plan_json, show_findings, show_plan
 from hf_train.wiring import Flags
 
 
@@ -42,15 +43,21 @@ def _without_token(request: Request, ports: Ports) -> int:
     return int(verdict_of(pipeline.skip(request, ports, why)).code)
 
 
-def plan(flags: Flags, output_format: str) -> int:
-    """`hf-train plan`."""
+def plan(flags: Flags, output_format: str, check: bool) -> int:
+    """`hf-train plan`; with `check`, everything that a launch asks the Hub is asked, and nothing is sent or spent."""
     # Standard output is the JSON alone; the runner reads masks on standard error just as well.
     stream = sys.stderr if output_format == "json" else None
     with wired(flags, os.environ, stream) as (asked, ports, token):
         request = approved(asked, ports)
-        made = prepare(request, ports, offline=token is None).plan
+        if not check:
+            made, findings = prepare(request, ports, offline=token is None, look=False).plan, None
+        else:
+            prepared, findings = examine(request, ports, offline=token is None)
+            made = prepared.plan
         if output_format == "json":
-            print(ports.console.redact(plan_json(made)))
+            print(ports.console.redact(plan_json(made, findings)))
         else:
             show_plan(made, ports.console)
-    return 0
+            if findings is not None:
+                show_findings(findings, ports.console, asked=token is not None)
+    return int(error.exit_code) if (error := refusal(findings or ())) is not None else 0

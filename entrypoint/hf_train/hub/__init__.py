@@ -4,6 +4,7 @@ Why not the `hf` process: it ends on one 502 while the Job bills on, and it neve
 cancels; `logs` reads the stream; `repos` looks at what was published.
 """
 
+from hf_train.hub.access import HubAccess
 from hf_train.hub.jobs import HuggingFaceHub, stored_token
 
-__all__ = ["HuggingFaceHub", "stored_token"]
+__all__ = ["HubAccess", "HuggingFaceHub", "stored_token"]

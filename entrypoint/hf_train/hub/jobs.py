@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -10,6 +11,7 @@ from huggingface_hub import JobInfo, close_session, get_token
 from huggingface_hub import Volume as HubVolume
 
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
+from hf_train.hub.access import account_of
 from hf_train.hub.logs import StreamFeed
 from hf_train.hub.repos import Life, published, results
 from hf_train.hub_api import TRANSIENT, make_api, refusal, translated
@@ -44,7 +46,7 @@ class HuggingFaceHub:
         if self._token is None:
             raise RefusedByHub("No token", "There is no Hub token.", "Set the variable HF_TOKEN, or use --local.")
         with translated("whoami"):
-            return _account(self._api.whoami())
+            return account_of(self._api.whoami())
 
     def job_owner(self) -> str:
         """Owner of the token that the Job gets; empty when it gets none or the Hub does not know it."""
@@ -52,7 +54,7 @@ class HuggingFaceHub:
             return ""
         try:
             with translated("whoami"):
-                return _account(self._api.whoami(token=self._job_token.reveal())).name
+                return account_of(self._api.whoami(token=self._job_token.reveal())).name
         except (RefusedByHub, TransientHubError):
             return ""
 
@@ -151,19 +153,6 @@ def stored_token() -> Secret | None:
     return Secret(token) if token else None
 
 
-def _account(body: Mapping[str, object]) -> Account:
-    orgs = body.get("orgs")
-    auth = body.get("auth")
-    access = auth.get("accessToken") if isinstance(auth, dict) else None
-    role = access.get("role") if isinstance(access, dict) else None
-    names = [org.get("name") for org in orgs if isinstance(org, dict)] if isinstance(orgs, list) else []
-    return Account(
-        name=str(body.get("name", "")),
-        orgs=tuple(str(name) for name in names if name),
-        role=str(role or ""),
-    )
-
-
 def _flavor(item: object) -> Flavor:
     """One row; the price is per minute unless the Hub says another unit, and then it is not known to us."""
     accelerator = getattr(item, "accelerator", None)
@@ -177,8 +166,15 @@ def _flavor(item: object) -> Flavor:
         ram=str(getattr(item, "ram", "")),
         accelerator=f"{quantity}x {accelerator.model} ({accelerator.vram})" if accelerator else "",
         gpus=int(quantity) if quantity.isdecimal() else 0,
+        disk_gb=_gigabytes(str(getattr(item, "ephemeral_storage", ""))),
         usd_per_minute=float(price) if per_minute and isinstance(price, int | float) else None,
     )
+
+
+def _gigabytes(text: str) -> float | None:
+    """`110 GB` or `1.5 TB`; None for what is neither (`N/A`)."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([GT])B", text.strip())
+    return float(found[1]) * (1000 if found[2] == "T" else 1) if found else None
 
 
 def _volume(volume: Volume) -> HubVolume:

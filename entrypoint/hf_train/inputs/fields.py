@@ -218,6 +218,13 @@ FIELDS: tuple[Field, ...] = (
         help="Hub repo that the training publishes to.",
     ),
     Field(
+        name="private",
+        group=Group.RESULT,
+        switch=True,
+        default="`true` unless the GitHub repository is public",
+        help="Create `model-repo` private, before the launch, when it does not exist; `false` leaves it to the training.",
+    ),
+    Field(
         name="metrics-file",
         group=Group.RESULT,
         metavar="PATH",

@@ -77,6 +77,7 @@ class Inputs:
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     model_repo: str | None = None
+    private: bool | None = None
     metrics_file: str | None = None
     metrics: tuple[str, ...] = ()
     directions: Mapping[str, Direction] = field(default_factory=dict)
@@ -303,6 +304,7 @@ def _read(reader: _Reader) -> Inputs:
         env=dict(reader.many("env", grammar.assignment)),
         secrets=tuple(dict.fromkeys(reader.many("secrets", grammar.variable))),
         model_repo=reader.one("model-repo", grammar.repo, cast("str | None", None)),
+        private=reader.one("private", grammar.boolean, cast("bool | None", None)),
         metrics_file=reader.text("metrics-file"),
         metrics=tuple(name for name, _ in shown),
         directions=_directions(reader, [*shown, *((one.metric, one.way) for one in gate)]),
