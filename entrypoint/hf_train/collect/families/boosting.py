@@ -19,7 +19,7 @@ _LIGHTGBM = re.compile(rf"(?<!\S)([A-Za-z_]\w{{0,40}}'s [\w@.-]{{1,40}}): ({_NUM
 _CATBOOST = re.compile(
     rf"(?:^|\s)(\d{{1,9}}):\s+learn: ({_NUM})(?:\s+test: ({_NUM})(?:\s+best: ({_NUM}) \(\d{{1,9}}\))?)?\s+total: "
 )
-_BEST = re.compile(rf"^\s*(bestTest) = ({_NUM})\s*$")
+_BEST = re.compile(rf"(?:^|\s)(bestTest) = ({_NUM})\s*$")
 
 
 class _Boosting:
@@ -30,7 +30,7 @@ class _Boosting:
         if "learn: " in text:
             return self._catboost(text)
         if "bestTest" in text:
-            best = _BEST.match(text)
+            best = _BEST.search(text)
             if best:
                 self._ledger.record({best[1]: to_number(best[2])}, text, STRUCTURED, curve=False)
             return bool(best)

@@ -41,7 +41,7 @@ def _make(ledger: Ledger) -> Read:
 
 
 def _wants(bare: str) -> bool:
-    body = bare[bare.rfind("]") + 1 :].strip()
+    body = bare[bare.rfind("]") + 1 :].strip(" :")
     return body.startswith("E ") or (bool(body) and not body.strip(" .-TZ:"))
 
 
