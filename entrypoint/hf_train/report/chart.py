@@ -17,8 +17,11 @@ MAX_VALUE = 1e15
 """Larger numbers are finite and no use on an axis; their differences may not even be finite."""
 LOG_FROM = 1000.0
 """From this ratio of the largest value to the smallest a linear axis shows a cliff and a flat line."""
-BLUE, GREY = "#0969da", "#8c959f"
+BLUE, GREY = "#2f81f7", "#8c959f"
 """This run and the baseline: Mermaid's own colors are too pale for a white page, these show on a dark one too."""
+_THEME = (
+    '%%{{init: {{"themeVariables": {{"xyChart": {{"backgroundColor": "transparent", "plotColorPalette": "{}"}}}}}}}}%%'
+)
 _PREFERRED = ("loss", "eval_loss", "val_loss", "train_loss", "reward")
 
 
@@ -91,7 +94,7 @@ def mermaid(name: str, points: Points, base: Points = ()) -> str:
     return "\n".join(
         [
             "```mermaid",
-            f'%%{{init: {{"themeVariables": {{"xyChart": {{"plotColorPalette": "{palette}"}}}}}}}}%%',
+            _THEME.format(palette),
             "xychart-beta",
             f'    x-axis "step" {_plain(first)} --> {_plain(max(last, first + 1))}',
             f'    y-axis "{title}" {_plain(low - margin)} --> {_plain(high + margin)}',

@@ -89,7 +89,7 @@ def test_the_baseline_is_drawn_behind_this_run() -> None:
     base = tuple((float(step), 2.5 - step / 100) for step in range(0, 101, 10))
     text = mermaid("loss", ours, base)
     assert lines_of(text) == [[value for _, value in base], [value for _, value in ours]]
-    assert '"plotColorPalette": "#8c959f, #0969da"' in text, "grey is the baseline, blue this run"
+    assert '"plotColorPalette": "#8c959f, #2f81f7"' in text, "grey is the baseline, blue this run"
 
 
 @pytest.mark.parametrize(("end", "last"), [(50.0, 0.5), (200.0, 1.0)])
