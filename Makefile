@@ -64,9 +64,12 @@ lint: .venv/.dev-ready ## Run every linter and the house rules
 	.venv/bin/lint-imports
 	$(PY) -I scripts/action.py --check
 	$(PY) -I scripts/readme.py --check
-	.venv/bin/zizmor --pedantic --offline --quiet action.yml .github/workflows
+	.venv/bin/zizmor --pedantic --offline --quiet action.yml */action.yml .github/workflows
+	$(PY) -I scripts/blocks.py build/blocks
+	.venv/bin/zizmor --pedantic --offline --quiet --config docs/zizmor.yml build/blocks/*.yml
+	.venv/bin/actionlint build/blocks/*.yml
 	.venv/bin/actionlint
-	.venv/bin/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-actions action.yml */action.yml
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(TEST) -q tests/meta/test_house_rules.py
 

@@ -56,10 +56,10 @@ class GitHubPeople:
             (opened[0], "") if len(opened) == 1 else (None, f"{len(opened)} open pull requests have it as their head")
         )
 
-    def react(self, comment_id: int, content: str) -> str:
+    def react(self, number: int, comment_id: int, content: str) -> str:
         """`POST /repos/{repo}/issues/comments/{id}/reactions`; the same reaction twice is one."""
         try:
-            self._repo.get_issue_comment(comment_id).create_reaction(content)
+            self._repo.get_issue(number).get_comment(comment_id).create_reaction(content)
         except _FAILURES as error:
             return _words(error)
         return ""

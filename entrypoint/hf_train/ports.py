@@ -160,6 +160,13 @@ class Console(Protocol):
         """Lines that a Job printed. Hostile: cleaned, redacted, budgeted."""
         ...
 
+    def whole(self, lines: Sequence[str], *, last: bool = False) -> Sequence[str]:
+        """Lines of a Job that are ready to be read: one whose end may be the beginning of a secret waits for the next.
+
+        What is broken over several lines is taken out of each. `last` gives what still waits.
+        """
+        ...
+
     def redact(self, text: str) -> str:
         """The text without any known secret, in any of the coats that we know."""
         ...
@@ -369,7 +376,7 @@ class People(Protocol):
         """The open pull request whose head is this commit."""
         ...
 
-    def react(self, comment_id: int, content: str) -> str:
+    def react(self, number: int, comment_id: int, content: str) -> str:
         """Put a reaction under a comment."""
         ...
 

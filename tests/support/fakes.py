@@ -288,7 +288,8 @@ class FakePeople:
         found = [number for number, head in self.heads.items() if head.sha == sha]
         return (found[0], "") if len(found) == 1 else (None, self.problem or f"{len(found)} pull requests")
 
-    def react(self, comment_id: int, content: str) -> str:
+    def react(self, number: int, comment_id: int, content: str) -> str:
+        del number
         self.reactions.append((comment_id, content))
         return self.problem
 
@@ -326,6 +327,9 @@ class RecordingConsole:
     @contextlib.contextmanager
     def untrusted(self) -> Iterator[None]:
         yield
+
+    def whole(self, lines: Sequence[str], *, last: bool = False) -> Sequence[str]:
+        return lines
 
     def remote(self, lines: Sequence[str]) -> None:
         self.remote_lines += lines

@@ -47,7 +47,8 @@ def _say(request: Request, ports: Ports, answer: Answer, decision: str) -> None:
         ports.console.warning("/train refused", answer.why_not)
     else:
         ports.console.info(f"Nothing to do: {answer.why_not}.")
-    if answer.reaction and ports.people and request.context.comment:
-        problem = ports.people.react(request.context.comment.id, answer.reaction)
+    pull, asked = request.context.pull, request.context.comment
+    if answer.reaction and ports.people and pull and asked:
+        problem = ports.people.react(pull.number, asked.id, answer.reaction)
         if problem:
             ports.console.info(f"The comment got no reaction: {problem}.")
