@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from html import escape
 from urllib.parse import quote
 
 from hf_train import __version__
 from hf_train.report.chart import Points, caption, drawable, main_curve, mermaid, sparkline
-from hf_train.report.compare import delta, gate_lines
+from hf_train.report.compare import gate_lines
 from hf_train.report.frames import Frame
+from hf_train.report.live import MAX_PROBLEMS, status
 from hf_train.report.model import Phase, Report
+from hf_train.report.table import table
 from hf_train.report.verdict import verdict_of
-from hf_train.report.words import DASH, anchor, block, cell, code, duration, fits, link, money, number, one_line
-from hf_train.values import Metric, ModelLink
+from hf_train.report.words import anchor, block, cell, code, duration, fits, link, money, number, one_line
+from hf_train.values import ModelLink, Reason
 
 MAX_ROWS = 50
-MAX_PROBLEMS = 20
 MAX_OTHERS = 5
-_QUIET = (
-    "runtime",
-    "per_second",
-    "total_flos",
-    "epoch",
-    "learning_rate",
-    "grad_norm",
-    "num_tokens",
-    "_memory",
-    "memory/",
-)
 
 
 def comment(report: Report, marker: str) -> str:
@@ -59,12 +47,12 @@ def body(report: Report, rows: int = MAX_ROWS, *, details: bool = True) -> list[
     parts = [
         [_headline(report)],
         [_where(report)],
-        _status(report),
+        status(report),
         gate_lines(report.judged),
-        _metrics(report, rows),
+        _cause(report),
+        table(report, rows),
         _results(report),
         _earlier(report),
-        _cause(report),
         _curve(report),
         _problems(report),
         _details(report) if details else [],
@@ -103,103 +91,6 @@ def _where(report: Report) -> str:
     if report.context.run_url:
         words.append(anchor("workflow run", report.context.run_url))
     return " · ".join(words)
-
-
-def _status(report: Report) -> list[str]:
-    """What a live comment says: where the run stands, since when, what it has cost."""
-    if report.skipped:
-        return [one_line(report.skipped)]
-    if report.refused:
-        lines = report.refused.message.splitlines()
-        more = f"and {len(lines) - MAX_PROBLEMS} more" if len(lines) > MAX_PROBLEMS else ""
-        return [f"- {code(line)}" for line in (*lines[:MAX_PROBLEMS], more, report.refused.hint) if line.strip()]
-    if report.reused:
-        return [f"♻️ {one_line(report.reused)}"]
-    if report.phase is Phase.ENDED or report.plan is None:
-        return []
-    limits = [f"{code(report.plan.job.flavor)}, at most {duration(report.plan.job.timeout_s)}"]
-    if report.plan.budget.worst_case_usd is not None:
-        limits.append(f"at most {money(report.plan.budget.worst_case_usd)}")
-    text = " · ".join([*_progress(report), *limits])
-    return [text[0].upper() + text[1:]]
-
-
-def _progress(report: Report) -> list[str]:
-    """How far a living Job is, by the Hub's clock and the log's own steps."""
-    state, (step, total) = report.state, report.findings.progress
-    if report.phase is Phase.QUEUED:
-        waited = state.queued_s if state else None
-        words = [f"waiting for {duration(waited)}"] if waited else []
-        return [*words, code(state.message)] if state and state.message else words
-    words = ["no training line yet"] if report.phase is Phase.STARTING else []
-    if step is not None:
-        words.append(f"**Step {step:,}/{total:,}** ({100 * step // total} %)" if total else f"**Step {step:,}**")
-    if report.eta_s is not None:
-        words.append(f"about {duration(report.eta_s)} left")
-    if report.duration_s is not None:
-        words.append(f"running for {duration(report.duration_s)}{_moment(report)}")
-    return [*words, f"{money(report.cost_usd)} so far"]
-
-
-def _moment(report: Report) -> str:
-    """When the numbers of a living comment were true: it is written every few minutes only."""
-    state = report.state
-    if state is None or state.started_at is None or state.running_s is None or not math.isfinite(state.running_s):
-        return ""
-    try:
-        return f" at {clock(state.started_at + timedelta(seconds=state.running_s))}"
-    except OverflowError:
-        return ""
-
-
-def clock(moment: datetime) -> str:
-    """`14:05 UTC`."""
-    return moment.strftime("%H:%M UTC")
-
-
-def shown_metrics(report: Report) -> Sequence[Metric]:
-    """The named ones in the named order; else all, results before speeds and counters."""
-    metrics = report.findings.metrics
-    wanted = report.plan.expect.metrics if report.plan else ()
-    if wanted:
-        by_name = {metric.name: metric for metric in metrics}
-        return [by_name[name] for name in wanted if name in by_name]
-    return sorted(metrics, key=lambda metric: is_quiet(metric.name))
-
-
-def is_quiet(name: str) -> bool:
-    """Whether a metric is a speed or a counter, which stands behind the results."""
-    return any(word in name for word in _QUIET)
-
-
-def _metrics(report: Report, rows: int) -> list[str]:
-    metrics = shown_metrics(report)
-    wanted = report.plan.expect.metrics if report.plan else ()
-    missing = [name for name in wanted if name not in {metric.name for metric in metrics}]
-    if not metrics and not missing:
-        ran = report.phase is Phase.ENDED and report.state is not None
-        return ["No metrics were found."] if ran else []
-    title = "So far" if report.phase is Phase.RUNNING else "This run"
-    if report.base_name:
-        lines = [f"| Metric | {title} | {cell(report.base_name, 60)} | Δ | Source |", "|:--|--:|--:|--:|:--|"]
-    else:
-        lines = [f"| Metric | {title} | Source |", "|:--|--:|:--|"]
-    lines += [
-        f"| {cell(m.name, 64)} | {number(m.value)}{_beside(report, m)} | {cell(m.source, 64)} |" for m in metrics[:rows]
-    ]
-    gap = " |  | " if report.base_name else ""
-    lines += [f"| {cell(name, 64)} | {DASH}{gap} | not found |" for name in missing[:rows]]
-    if len(metrics) > rows:
-        lines.append(f"\n+{len(metrics) - rows} more in the summary of the workflow run.")
-    return lines
-
-
-def _beside(report: Report, metric: Metric) -> str:
-    """The cells of the baseline and of the difference, when there is a baseline."""
-    if not report.base_name:
-        return ""
-    base, given = report.base.get(metric.name), report.plan.expect.directions if report.plan else {}
-    return f" | {DASH if base is None else number(base)} | {delta(metric.name, metric.value, base, given)}"
 
 
 def _results(report: Report) -> list[str]:
@@ -266,7 +157,7 @@ def _cause(report: Report) -> list[str]:
     if findings.hint:
         lines.append(one_line(findings.hint))
     step, total = findings.progress
-    if step is not None:
+    if step is not None and report.outcome and report.outcome.reason is not Reason.COMPLETED:
         lines.append(f"Last seen at step {step:,}{f' of {total:,}' if total else ''}.")
     return [f"> {line}  " for line in lines]
 

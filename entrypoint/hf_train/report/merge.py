@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from hf_train import __version__
-from hf_train.report.comment import is_quiet
 from hf_train.report.schema import faults
+from hf_train.report.table import is_quiet
 from hf_train.report.verdict import headline_of
 from hf_train.report.words import DASH, anchor, cell, code, duration, fits, money, number
 

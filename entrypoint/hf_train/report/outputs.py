@@ -10,9 +10,9 @@ from typing import Any
 
 from hf_train.directions import direction
 from hf_train.gate import overall
-from hf_train.report.comment import shown_metrics
 from hf_train.report.model import Report
 from hf_train.report.schema import VERSION
+from hf_train.report.table import shown_metrics
 from hf_train.report.verdict import verdict_of
 from hf_train.values import Stage
 
