@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from hf_train.redact import Redactor, coats
-from hf_train.untrusted import clean, printable
+from hf_train.unbroken import Unbroken
+from hf_train.untrusted import bar, clean, is_harmless, printable
 
 MAX_LINES = 50_000
 MAX_BYTES = 20 << 20
@@ -24,17 +26,29 @@ GUTTER = "| "
 """Stands before each remote line, so that problem matchers of other steps (anchored at the line start) stay quiet."""
 
 
+BAR_S = 1.0
+"""A progress bar is shown at most once a second, and at its end."""
+
+
 class PlainConsole:
     """The console of a terminal: no workflow commands.
 
     Args:
         redact: Takes secrets out of text.
         stream: Where to print; stdout by default.
+        monotonic: Seconds, for progress bars.
     """
 
-    def __init__(self, redact: Redactor, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, redact: Redactor, stream: TextIO | None = None, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._redactor = redact
+        self._unbroken = Unbroken(redact)
         self._stream = stream or sys.stdout
+        self._monotonic = monotonic
+        self._bar = ""
+        self._bar_at = 0.0
+        self._bar_waits = ""
         self._lines = 0
         self._bytes = 0
         self._dropped = 0
@@ -72,26 +86,56 @@ class PlainConsole:
         try:
             yield
         finally:
+            self._print_all(self._last_bar())
             if self._dropped:
                 self._print(f"... {self._dropped} more line(s) are not shown here; the full log is on the Job's page")
                 self._dropped = 0
 
+    def whole(self, lines: Sequence[str], *, last: bool = False) -> Sequence[str]:
+        """Lines without secrets that are broken over several; what may be the beginning of one waits."""
+        ready = self._unbroken.feed(lines)
+        return [*ready, *self._unbroken.flush()] if last else ready
+
     def remote(self, lines: Sequence[str]) -> None:
         """Lines that a Job printed."""
+        batch = "\n".join(lines)
+        clear = self._redactor(batch) == batch  # one search for all of them, not one for each
         out: list[str] = []
         for line in lines:
             if self._is_full():
                 self._dropped += 1
                 continue
-            for safe in printable(line, self._redactor):
+            for safe in (line,) if clear and is_harmless(line) else printable(line, self._redactor):
                 if self._is_full():
                     self._dropped += 1
                     continue
-                out.append(GUTTER + safe)
+                if self._bar or "%" in safe or "/" in safe:
+                    out += self._thinned(safe)
+                else:
+                    out.append(safe)
                 self._lines += 1
                 self._bytes += len(safe)
-        if out:
-            self._print("\n".join(out))
+        self._print_all(out)
+
+    def _thinned(self, line: str) -> Sequence[str]:
+        """What is printed when this line comes: of a progress bar one state a second, and its last."""
+        kind = bar(line)
+        if kind and kind == self._bar and self._monotonic() - self._bar_at < BAR_S:
+            self._bar_waits = line
+            return ()
+        before = self._last_bar() if kind != self._bar else ()
+        self._bar, self._bar_waits = kind, ""
+        if kind:
+            self._bar_at = self._monotonic()
+        return (*before, line)
+
+    def _last_bar(self) -> Sequence[str]:
+        waits, self._bar_waits = self._bar_waits, ""
+        return (waits,) if waits else ()
+
+    def _print_all(self, lines: Sequence[str]) -> None:
+        if lines:
+            self._print("\n".join(GUTTER + line for line in lines))
 
     def _is_full(self) -> bool:
         return self._lines >= MAX_LINES or self._bytes >= MAX_BYTES

@@ -156,7 +156,10 @@ class _Run:
                 outcome = Outcome(state=launched.state, reason=Reason.DETACHED)
             else:
                 with console.group("Training log"), console.untrusted():
-                    outcome = watcher.run()
+                    try:
+                        outcome = watcher.run()
+                    finally:
+                        self._lines(reader, frames, (), last=True)
         except Interrupted as stop:
             outcome = self._stopped(stop, watcher)
         return self._finish(base, outcome, reader, frames)
@@ -215,7 +218,10 @@ class _Run:
             return None
         return next((one for one in frames.of(cause) if self.ports.workspace.is_file(one.path)), None)
 
-    def _lines(self, reader: LogReader, frames: Frames, lines: Sequence[str]) -> None:
+    def _lines(self, reader: LogReader, frames: Frames, lines: Sequence[str], *, last: bool = False) -> None:
+        lines = self.ports.console.whole(lines, last=last)
+        if not lines:
+            return
         self.ports.console.remote(lines)
         self.ports.files.log(lines)
         # The line that proves a cause is quoted in the comment, so no secret may get as far as the reader.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from hf_train.redact import Redactor
 
-__all__ = ["Redactor", "clean", "disarm", "printable", "redacted_line"]
+__all__ = ["Redactor", "bar", "clean", "disarm", "is_harmless", "printable", "redacted_line"]
 
 MAX_LINE = 8192
 _LINE_ENDS = re.compile(r"\r\n|\n|\r|\x0b|\x0c|\x1c|\x1d|\x1e|\x85|\u2028|\u2029")
@@ -28,6 +28,14 @@ _CONTROL = re.compile(
 _PASSED_OVER = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0"
 _LEADING = re.compile(rf"([\s{_PASSED_OVER}]*)(?=:[{_PASSED_OVER}]*:)")
 _HASHES = re.compile(rf"#[{_PASSED_OVER}]*#[{_PASSED_OVER}]*(?=\[|vso\[)")
+
+
+_SHARE = re.compile(r"\d%|\d/\d|\d of \d")
+_DRAWN = re.compile(
+    r"[\u2501\u2578-\u257b\u2580-\u259f\u25a0\u25a1\u25ac\u28c0-\u28ff]{2}|[|\[][#=>.\s-]{3,}[|\]]"
+    r"|[\dkMGT] ?[A-Za-z]{1,12}/s\b|\ds/[a-z]{1,12}\b|\d ?m?s/step"
+)
+_MOVING = re.compile(r"[^A-Za-z]+|(?<=\d)[kKMGT]i?B\b")
 
 
 def clean(text: str) -> list[str]:
@@ -60,13 +68,24 @@ def printable(text: str, redact: Callable[[str], str] = str) -> list[str]:
         redact: Takes secrets out; before the cleaning and after it, for a secret may be broken by what is stripped.
     """
     text = redact(text)
-    if _is_harmless(text):
+    if is_harmless(text):
         return [text]
     lines: list[str] = []
     for physical in text.split("\n"):
         segments = [segment for segment in physical.split("\r") if segment.strip()]
         lines += [disarm(redact(line)) for line in clean(segments[-1] if segments else "")]
     return lines
+
+
+def bar(line: str) -> str:
+    """What stays the same while a progress bar is drawn again and again; empty for any other line.
+
+    A bar has a share (`12%`, `3/40`) and a drawing or a speed (tqdm, rich, Keras, pip, Lightning): lines that only
+    differ in their numbers may be metrics, and each of those counts.
+    """
+    if not _SHARE.search(line) or not _DRAWN.search(line):
+        return ""
+    return _MOVING.sub("", line) or "bar"
 
 
 def redacted_line(line: str, redact: Callable[[str], str]) -> str:
@@ -79,7 +98,7 @@ def redacted_line(line: str, redact: Callable[[str], str]) -> str:
     return kept if safe == seen else safe
 
 
-def _is_harmless(text: str) -> bool:
+def is_harmless(text: str) -> bool:
     """The common case, cheaply: no control or format character of any kind (`str.isprintable`), and no command."""
     if not text.isprintable() or len(text) > MAX_LINE or _LEADING.match(text):
         return False

@@ -37,6 +37,7 @@ def _plain(*secrets: str) -> tuple[PlainConsole, io.StringIO]:
     return PlainConsole(Redactor(secrets), stream), stream
 
 
+@pytest.mark.case(1, 2)
 def test_nothing_in_the_window_is_obeyed_and_it_is_closed() -> None:
     console = _Console()
     with console.group("Training log"), console.untrusted():
@@ -44,6 +45,7 @@ def test_nothing_in_the_window_is_obeyed_and_it_is_closed() -> None:
     assert console.names() == ["group", "stop-commands", "resume", "endgroup"]
 
 
+@pytest.mark.case(2)
 def test_each_window_has_a_fresh_token_of_256_bits() -> None:
     console = _Console()
     for _ in range(20):
@@ -53,6 +55,7 @@ def test_each_window_has_a_fresh_token_of_256_bits() -> None:
     assert len(set(tokens)) == 20
 
 
+@pytest.mark.case(2)
 @pytest.mark.parametrize("error", [RuntimeError("x"), Interrupted(2), KeyboardInterrupt()])
 def test_a_window_is_closed_whatever_happens_inside(error: BaseException) -> None:
     console = _Console()
@@ -89,6 +92,7 @@ def test_an_annotation_inside_a_window_works_and_the_window_goes_on() -> None:
     assert len(set(tokens)) == 2, "the first one has been shown, so it is never used again"
 
 
+@pytest.mark.case(2)
 def test_a_job_cannot_guess_or_repeat_a_token() -> None:
     console = _Console()
     with console.untrusted():
@@ -99,6 +103,7 @@ def test_a_job_cannot_guess_or_repeat_a_token() -> None:
     assert console.names() == ["stop-commands", "resume", "stop-commands", "resume"]
 
 
+@pytest.mark.case(1)
 def test_ten_thousand_hostile_lines_on_a_console() -> None:
     console = _Console()
     with console.group("Training log"), console.untrusted():
@@ -145,6 +150,7 @@ def test_a_group_is_closed_on_an_error_and_its_title_is_one_line() -> None:
     assert console.names() == ["group", "endgroup"]
 
 
+@pytest.mark.case(3, 6)
 def test_masks_come_in_all_coats_and_never_blank_the_log() -> None:
     console = _Console()
     console.mask(['{\n "key": "hf_local_abcdef",\n "n": 1\n}', "x", "", "hf_local_abcdef"])
@@ -156,6 +162,7 @@ def test_masks_come_in_all_coats_and_never_blank_the_log() -> None:
     assert len(masks) == len(set(masks))
 
 
+@pytest.mark.case(3)
 def test_a_mask_of_several_lines_is_one_command() -> None:
     console = _Console()
     console.mask(["first line\nsecond line"])
@@ -163,6 +170,7 @@ def test_a_mask_of_several_lines_is_one_command() -> None:
     assert {"first line\nsecond line", "first line", "second line"} <= set(masks)
 
 
+@pytest.mark.case(9)
 def test_remote_lines_stand_behind_the_gutter_without_secrets() -> None:
     console, stream = _plain("hf_local_abc")
     console.remote(['  File "train.py", line 3', "token hf_local_abc", "hf_loc\x1b[0mal_abc", "a\nb"])
@@ -173,6 +181,7 @@ def test_remote_lines_stand_behind_the_gutter_without_secrets() -> None:
     assert not any(re.search(matchers[i], line) for i in (0, 2) for line in lines)
 
 
+@pytest.mark.case(82)
 def test_a_flood_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "MAX_LINES", 10)
     console, stream = _plain()
@@ -191,6 +200,36 @@ def test_one_event_of_many_lines_is_bounded_too(monkeypatch: pytest.MonkeyPatch)
     with console.untrusted():
         console.remote(["\n".join(map(str, range(1000)))])
     assert len(stream.getvalue().splitlines()) == 11
+
+
+@pytest.mark.case(83)
+def test_a_bar_is_shown_once_a_second_and_at_its_end() -> None:
+    now = [0.0]
+    stream = io.StringIO()
+    console = PlainConsole(Redactor([]), stream, monotonic=lambda: now[0])
+    with console.untrusted():
+        for step in range(1, 101):
+            now[0] = step / 8
+            console.remote([f"{step:3}%|{'#' * (step // 10):10}| {step}/100 [00:0{step // 11}<00:01, 9.9it/s]"])
+            if step == 50:
+                console.remote(["{'loss': 1.0}", "{'loss': 0.5}"])
+    lines = stream.getvalue().splitlines()
+    shown = [int(line[2:5]) for line in lines if "it/s" in line]
+    assert shown == [1, 9, 17, 25, 33, 41, 49, 50, 51, 59, 67, 75, 83, 91, 99, 100]
+    at = lines.index("| {'loss': 1.0}")
+    assert lines[at - 1].startswith("|  50%"), "the last state stands before what comes next"
+    assert lines[at + 1] == "| {'loss': 0.5}", "metrics that differ in numbers only are no bar"
+
+
+@pytest.mark.case(4)
+def test_a_secret_over_two_batches_of_lines_is_not_shown() -> None:
+    console, stream = _plain("hf_local_abcdef")
+    with console.untrusted():
+        console.remote(console.whole(["one", "token hf_local"]))
+        assert stream.getvalue() == "| one\n", "what may be the beginning of a secret waits"
+        console.remote(console.whole(["_abcdef."]))
+        console.remote(console.whole([], last=True))
+    assert stream.getvalue() == "| one\n| token ***\n| ***.\n"
 
 
 def test_a_terminal_gets_words_instead_of_commands() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hf_train.console import GUTTER
 from hf_train.redact import Redactor
-from hf_train.untrusted import MAX_LINE, clean, disarm, printable, redacted_line
+from hf_train.untrusted import MAX_LINE, bar, clean, disarm, printable, redacted_line
 from support.runner_oracle import Runner
 from unit.hostile_lines import hostile_lines
 from unit.words import examples, scaled
@@ -33,6 +33,7 @@ def _printed(lines: list[str]) -> str:
     return "".join(f"{GUTTER}{line}\n" for line in lines)
 
 
+@pytest.mark.case(1)
 @pytest.mark.parametrize("line", FORMS)
 def test_the_oracle_obeys_these_and_never_after_the_printer(line: str) -> None:
     stripped = "\n".join(clean(line))
@@ -41,6 +42,7 @@ def test_the_oracle_obeys_these_and_never_after_the_printer(line: str) -> None:
         assert Runner().read(safe).obeyed == []
 
 
+@pytest.mark.case(1)
 def test_no_hostile_line_is_obeyed() -> None:
     count = scaled(10_000)
     bare = sum(bool(Runner().read(line).obeyed) for line in hostile_lines(count))
@@ -62,6 +64,7 @@ def _gutter_only(text: str) -> list[str]:
     return text.split("\n")
 
 
+@pytest.mark.case(1)
 @pytest.mark.parametrize("wrong", [_stripped_last, _split_at_line_feeds_only, _gutter_only])
 def test_a_wrong_order_of_cleaning_is_caught(wrong: Callable[[str], list[str]]) -> None:
     assert any(Runner().read(_printed(wrong(line))).obeyed for line in hostile_lines(5_000))
@@ -70,6 +73,7 @@ def test_a_wrong_order_of_cleaning_is_caught(wrong: Callable[[str], list[str]]) 
 _ANY = st.text(st.characters() | st.sampled_from("\x1b\x9b\x9d:#[]\r\n\u200b\u2028\x07\\"), max_size=40)
 
 
+@pytest.mark.case(1, 8, 81)
 @examples(200)
 @given(_ANY)
 def test_what_is_printed_is_plain(text: str) -> None:
@@ -88,6 +92,7 @@ def test_a_plain_line_is_printed_as_it_is(text: str) -> None:
     assert printable(text) == [text]
 
 
+@pytest.mark.case(8, 83)
 @pytest.mark.parametrize(
     ("raw", "lines"),
     [
@@ -119,9 +124,55 @@ def test_a_line_as_people_see_it(raw: str, lines: list[str]) -> None:
     assert printable(raw) == lines
 
 
+@pytest.mark.case(84)
 def test_a_long_line_is_cut_and_says_so() -> None:
     (line,) = printable("x" * (MAX_LINE + 5))
     assert line == "x" * MAX_LINE + " ... (+5 characters)"
+
+
+# ---- progress bars ----
+
+BARS = {
+    "tqdm": (" 10%|#         | 10/100 [00:01<00:09, 9.9it/s]", " 99%|#########9| 99/100 [00:10<00:00, 10.1it/s]"),
+    "blocks": (
+        "Map:  3%|\u258e   | 1.2k/40k [00:01<00:33, 1.1k examples/s]",
+        "Map: 90%|\u2588\u2588\u2588| 36k/40k [00:30<00:03, 1.2k examples/s]",
+    ),
+    "slow": ("  1%|          | 1/99 [00:12<20:30, 12.55s/it]", "  2%|1         | 2/99 [00:25<20:20, 12.50s/it]"),
+    "keras": ("3/40 [=>............] - ETA: 9s - loss: 0.9", "30/40 [======>......] - ETA: 1s - loss: 0.1"),
+    "keras 3": (
+        "\x1b[1m 3/40\x1b[0m \u2501\u2501\u2501 \x1b[1m9s\x1b[0m 24ms/step",
+        "\x1b[1m9/40\x1b[0m \u2501\u2501\u2501\u2501 \x1b[1m8s\x1b[0m 22ms/step",
+    ),
+    "rich": (
+        "\u2501\u2501\u2501\u2578 12.3/99.0 MB 10.1 MB/s eta 0:09",
+        "\u2501\u2501\u2578 88.3/99.0 MB 11.1 MB/s eta 0:01",
+    ),
+}
+
+
+@pytest.mark.case(83)
+@pytest.mark.parametrize("name", BARS)
+def test_two_states_of_a_bar_are_one_bar(name: str) -> None:
+    kinds = {bar(line) for state in BARS[name] for line in clean(state)}
+    assert len(kinds) == 1
+    assert kinds != {""}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{'loss': 1.5, 'epoch': 0.1}",
+        "step 3/10 | loss 0.5 | lr 1e-05",
+        "epoch 1 accuracy 93.1%",
+        "| 3/4 | passed |",
+        "see https://example.test/1/2 [a]",
+        "Epoch 3/10",
+        "",
+    ],
+)
+def test_metrics_are_no_bar(line: str) -> None:
+    assert bar(line) == ""
 
 
 # ---- secrets ----
@@ -164,6 +215,7 @@ def _left(text: str) -> list[str]:
     return [piece for piece in pieces if piece in text]
 
 
+@pytest.mark.case(3)
 @pytest.mark.parametrize("coat", [name for name in COATS if "lines" not in name])
 def test_a_secret_is_found_in_this_coat(coat: str) -> None:
     said = Redactor([SECRET])(f"before {COATS[coat]} after")
@@ -181,6 +233,7 @@ def test_base64_as_the_tools_wrap_it(width: int) -> None:
     assert not [piece for piece in (encoded[i : i + 12] for i in range(len(encoded) - 12)) if piece in said]
 
 
+@pytest.mark.case(3)
 def test_each_line_of_a_secret_is_a_secret() -> None:
     redact = Redactor([PEM])
     assert redact("MIIEvQIBADANBgkq") == "***"
@@ -189,6 +242,7 @@ def test_each_line_of_a_secret_is_a_secret() -> None:
     assert redact("\r\n".join(PEM.splitlines())) == "***\r\n***\r\n***\r\n***"
 
 
+@pytest.mark.case(3)
 def test_each_text_in_a_json_secret_is_a_secret() -> None:
     account = json.dumps({"type": "sa", "private_key": PEM, "ids": ["client-0123456"], "n": 1}, indent=1)
     redact = Redactor([account])
@@ -200,6 +254,7 @@ def test_overlapping_secrets_leave_nothing() -> None:
     assert Redactor(["abcdefgh", "fghijklm", "abcdefghXYZ"])("-abcdefghijklm-abcdefghXYZ-") == "-***-***-"
 
 
+@pytest.mark.case(6)
 @pytest.mark.parametrize("short", ["", " ", "1", "true", "ab cd"])
 def test_what_is_too_short_is_left_alone(short: str) -> None:
     text = f"a {short} b 1 true"
@@ -236,6 +291,27 @@ def test_a_cut_does_not_leave_half_a_secret() -> None:
     line = "x" * (MAX_LINE - 10) + "\x1b[0m" + SECRET + "y" * 100
     (said,) = printable(line, Redactor([SECRET]))
     assert _left(said) == []
+
+
+@pytest.mark.case(5)
+@pytest.mark.parametrize(
+    "token",
+    [
+        "hf_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3b",
+        "hf_jwt_" + "aB3dE5gH7jK9mN1pQ3rS5tU7.W9xY1zA3b",
+        "ghs_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5",
+        "github_pat_" + "aB3dE5gH7jK9mN1pQ3rS5t_U7vW9xY1zA3bC5dE7",
+        "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl",
+        "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_a_token_that_nobody_told_us_is_taken_out_by_its_shape(token: str) -> None:
+    assert Redactor([])(f"got {token} now") == "got *** now"
+
+
+@pytest.mark.parametrize("text", ["hf_model", "hf_local_0123456789", "a high eyJob", "weights_gh", "ghcr.io/a/b"])
+def test_what_has_no_such_shape_stays(text: str) -> None:
+    assert Redactor([])(text) == text
 
 
 def test_a_line_without_a_secret_is_kept_to_the_byte() -> None:
