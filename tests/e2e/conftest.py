@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from support import cache, hub_process
+from support import cache, hub_process, training_env
 from support.act import HOST, PATH, Act
 from support.docker_engine import network_environ
 from support.github_stub import GitHubStub
 from support.hub_process import HubProcess
+from support.local_hub_process import Hub
 from support.paths import ACTION, ENTRYPOINT
+from support.training_runs import Trainings
 
 TRAIN = """\
 import pathlib, time
@@ -121,3 +123,9 @@ def act_container(tmp_path: Path, runner_image: str) -> Act:
     pip.mkdir(exist_ok=True)
     options += ["--env", "PIP_CACHE_DIR=/pip-cache", "--container-options", f"-v {pip}:/pip-cache"]
     return Act(folder=tmp_path, platform=runner_image, options=tuple(options))
+
+
+@pytest.fixture
+def trainings(account: Hub, tmp_path: Path) -> Trainings:
+    """The examples' trainings, by `hf-train run`, with their libraries installed (once per machine)."""
+    return Trainings.make(account, training_env.get(), tmp_path)
