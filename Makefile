@@ -16,7 +16,7 @@ LOCK := UV_NO_CONFIG=1 UV_CUSTOM_COMPILE_COMMAND='make lock' .venv/bin/uv pip co
 TEST := CI=true $(PY) -m pytest
 ENGINE := PYTHONPATH=tests $(PY) -m support.dockerd --
 
-.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e lint format docs lock bench clean
+.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e cases lint format docs lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ test-meta: .venv/.dev-ready ## Check that action.yml, inputs, README, Dockerfile
 test-e2e: .venv/.dev-ready ## Run the three entrances for real (Docker, act)
 	@scripts/system-packages.sh
 	@$(ENGINE) env CI=true $(PY) -m pytest tests/e2e $(PYTEST_ARGS)
+
+cases: .venv/.dev-ready ## Print the register of cases with the tests that hold each
+	@$(PY) -I scripts/cases.py
 
 lint: .venv/.dev-ready ## Run every linter and the house rules
 	.venv/bin/ruff check .

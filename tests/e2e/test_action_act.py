@@ -140,6 +140,7 @@ def test_a_failing_training_turns_the_step_red_after_the_comment_is_posted(
     assert run.step("train", "run").annotations() != []
 
 
+@pytest.mark.case(54)
 def test_sigint_to_the_steps_process_cancels_the_job(
     act: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
@@ -161,6 +162,7 @@ def test_sigint_to_the_steps_process_cancels_the_job(
     assert "ancel" in comment.body
 
 
+@pytest.mark.case(56)
 def test_a_killed_step_is_cleaned_up_after(
     act_host: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_killed_step_is_cleaned_up_after(
     assert str(hub.jobs()[0].status.stage).startswith("CANCEL")
 
 
+@pytest.mark.case(19)
 def test_without_a_token_the_step_says_so_and_asks_the_hub_nothing(
     act_host: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
@@ -199,6 +202,7 @@ def test_bad_input_is_red_and_costs_nothing(
     assert any("script" in text for text in run.step("train", "run").annotations())
 
 
+@pytest.mark.case(12, 15)
 def test_inputs_arrive_byte_for_byte_and_none_is_run_by_a_shell(
     act_host: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess, tmp_path: Path
 ) -> None:
@@ -242,6 +246,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.case(42, 43)
 def test_a_hostile_checkout_runs_nothing_beside_the_token(
     act_host: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess, tmp_path: Path
 ) -> None:

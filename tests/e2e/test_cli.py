@@ -104,6 +104,7 @@ def test_a_run_ends_with_the_code_of_the_training(
     assert done.stderr == ""
 
 
+@pytest.mark.case(42)
 def test_the_checkout_cannot_put_code_into_the_step(account: Hub, repo: Path) -> None:
     """Modules of the checkout, and those that Python imports by itself, are data for us."""
     for name in ("typer.py", "sitecustomize.py", "hf_train.py", "httpx2.py", "yaml.py"):
@@ -114,6 +115,7 @@ def test_the_checkout_cannot_put_code_into_the_step(account: Hub, repo: Path) ->
     assert not (repo / "owned").exists()
 
 
+@pytest.mark.case(81)
 def test_output_survives_an_ascii_locale(account: Hub, repo: Path) -> None:
     words = ("run", "--path", "none", "--", "printf", "Gr\u00fc\u00dfe \u2713 \\355\\240\\200\\n")
     done = call(*words, cwd=repo, LC_ALL="C", PYTHONIOENCODING="ascii", **account.environ)
@@ -171,6 +173,7 @@ def test_cancel_by_id(account: Hub, repo: Path) -> None:
     assert (unknown.returncode, "The Hub has no Job" in unknown.stdout) == (3, True)
 
 
+@pytest.mark.case(31)
 def test_the_cleanup_shows_its_token_to_no_other_hub(account: Hub, tmp_path: Path) -> None:
     """Another step can write the state file."""
     path = tmp_path / "state.json"
@@ -182,6 +185,7 @@ def test_the_cleanup_shows_its_token_to_no_other_hub(account: Hub, tmp_path: Pat
     assert account.requests() == []
 
 
+@pytest.mark.case(17)
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"nonce": "x"}', "\x00", '{"nonce": 1, "namespace": []}'])
 def test_a_broken_state_file_never_fails_the_step(content: str, account: Hub, tmp_path: Path) -> None:
     path = tmp_path / "state.json"

@@ -62,6 +62,7 @@ def stopped(run: Live, account: Hub, signum: signal.Signals) -> None:
     assert time.monotonic() - began < 7.5, "the runner sends SIGTERM after 7.5 s"
 
 
+@pytest.mark.case(54)
 @pytest.mark.parametrize("signum", CODES)
 def test_while_it_runs(signum: signal.Signals, product: Product, account: Hub) -> None:
     run = product.start(*SLEEP)
@@ -73,6 +74,7 @@ def test_while_it_runs(signum: signal.Signals, product: Product, account: Hub) -
     assert not state(product).exists()
 
 
+@pytest.mark.case(54)
 def test_while_it_is_queued(product: Product, account: Hub) -> None:
     account.fault("jobs schedule-seconds=60")
     run = product.start(*SLEEP)
@@ -82,6 +84,7 @@ def test_while_it_is_queued(product: Product, account: Hub) -> None:
     assert not state(product).exists()
 
 
+@pytest.mark.case(55)
 @pytest.mark.parametrize("signum", CODES)
 def test_while_the_launch_is_on_its_way(signum: signal.Signals, product: Product, account: Hub) -> None:
     """The Hub made the Job, its answer takes three seconds: no id is ever seen, only the label."""
@@ -93,6 +96,7 @@ def test_while_the_launch_is_on_its_way(signum: signal.Signals, product: Product
     assert not state(product).exists()
 
 
+@pytest.mark.case(55, 66)
 def test_a_launch_that_the_hub_shows_late_is_found_all_the_same(product: Product, account: Hub) -> None:
     account.fault("POST /api/jobs/* delay=3 after-effect", "jobs listed-after=2")
     run = product.start(*SLEEP)
@@ -103,6 +107,7 @@ def test_a_launch_that_the_hub_shows_late_is_found_all_the_same(product: Product
     assert account.jobs()[0]["status"]["stage"] == "CANCELED"
 
 
+@pytest.mark.case(55)
 def test_a_launch_that_never_reached_the_hub_leaves_the_label_to_the_cleanup(product: Product, account: Hub) -> None:
     account.fault("POST /api/jobs/* hang")
     run = product.start(*SLEEP)
@@ -130,6 +135,7 @@ def test_while_the_code_is_sent(signum: signal.Signals, product: Product, accoun
     assert account.jobs() == []
 
 
+@pytest.mark.case(54, 67)
 @pytest.mark.parametrize("signum", CODES)
 def test_while_the_store_does_not_answer(signum: signal.Signals, product: Product, account: Hub) -> None:
     """hf_xet waits in native code, where no handler of Python runs."""
@@ -194,6 +200,7 @@ def test_on_cancel_keep_leaves_the_job(product: Product, account: Hub) -> None:
     assert not state(product).exists()
 
 
+@pytest.mark.case(56)
 def test_what_a_killed_run_left_is_cancelled_by_its_state_file(product: Product, account: Hub) -> None:
     run = product.start(*SLEEP)
     run.wait_for("| began")
@@ -211,6 +218,7 @@ def test_what_a_killed_run_left_is_cancelled_by_its_state_file(product: Product,
     assert (again.code, "Nothing is left to cancel." in again.out) == (0, True)
 
 
+@pytest.mark.case(56)
 def test_a_run_killed_before_it_knew_the_id_is_found_by_its_label(product: Product, account: Hub) -> None:
     account.fault("POST /api/jobs/* status=503 after-effect delay=0.3")
     run = product.start(*SLEEP)
@@ -222,6 +230,7 @@ def test_a_run_killed_before_it_knew_the_id_is_found_by_its_label(product: Produ
     assert account.jobs()[0]["status"]["stage"] == "CANCELED"
 
 
+@pytest.mark.case(17)
 def test_a_state_file_with_a_foreign_id_cancels_nothing_foreign(product: Product, account: Hub, tmp_path: Path) -> None:
     foreign = product.call("run", "--mode", "detach", *SLEEP, env={"HF_TRAIN_STATE_FILE": ""})
     assert foreign.code == 0
@@ -232,6 +241,7 @@ def test_a_state_file_with_a_foreign_id_cancels_nothing_foreign(product: Product
     assert account.stage(job) in LIVE
 
 
+@pytest.mark.case(54)
 def test_the_step_as_a_runner_starts_it(product: Product, account: Hub, tmp_path: Path) -> None:
     """`bash -e FILE` whose last line is `exec`: SIGINT to that one process reaches ours."""
     script = tmp_path / "step.sh"

@@ -85,6 +85,7 @@ def test_a_failing_training_is_the_containers_exit_code(engine: Engine, hub: Hub
     assert str(hub.jobs()[0].status.stage) == "ERROR"
 
 
+@pytest.mark.case(54)
 @pytest.mark.usefixtures("image")
 def test_stopping_the_container_cancels_the_job(engine: Engine, hub: HubProcess, checkout: Path) -> None:
     name = f"hf-train-test-{checkout.parent.name.replace('_', '-')}"

@@ -101,6 +101,7 @@ def _version(venv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd="/", env={"PATH": PATH}, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.case(14)
 @pytest.mark.parametrize("with_uv", [True, False], ids=["uv", "pip"])
 def test_it_makes_a_private_python_and_touches_nothing_else(runner: Runner, with_uv: bool) -> None:
     if with_uv:
@@ -141,6 +142,7 @@ def test_the_local_hub_is_installed_when_it_is_asked_for(runner: Runner) -> None
     assert (Path(runner.outputs()["venv"]) / "bin" / "uvicorn").exists()
 
 
+@pytest.mark.case(44)
 @pytest.mark.parametrize("with_uv", [True, False], ids=["uv", "pip"])
 @pytest.mark.parametrize("rest", [f" \\\n    --hash=sha256:{'0' * 64}", ""], ids=["another hash", "no hash"])
 def test_a_wheel_is_not_installed_without_its_hash(runner: Runner, with_uv: bool, rest: str) -> None:
@@ -154,6 +156,7 @@ def test_a_wheel_is_not_installed_without_its_hash(runner: Runner, with_uv: bool
     assert not (runner.root / "output").exists()
 
 
+@pytest.mark.case(42, 43, 53)
 def test_programs_of_the_checkout_are_passed_by(runner: Runner) -> None:
     runner.uv()
     bin_ = runner.workspace / "bin"
@@ -172,6 +175,7 @@ def test_programs_of_the_checkout_are_passed_by(runner: Runner) -> None:
     assert not runner.canary.exists()
 
 
+@pytest.mark.case(42)
 def test_an_interpreter_of_the_checkout_is_refused_even_when_it_is_named(runner: Runner) -> None:
     named = runner.fake(runner.workspace / ".venv" / "bin", "python3")
     done = runner.setup(SETUP_PYTHON=str(named))
@@ -219,6 +223,7 @@ def test_paths_with_spaces_and_percent_signs(tmp_path: Path) -> None:
     assert _version(runner.outputs()["venv"]).returncode == 0
 
 
+@pytest.mark.case(32)
 def test_the_steps_files_are_for_this_user_only(runner: Runner) -> None:
     runner.uv()
     assert runner.setup().returncode == 0

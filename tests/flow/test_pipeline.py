@@ -68,6 +68,7 @@ def test_failed_training_is_reported_before_it_is_red(world: World) -> None:
     assert any(kind == "error" for kind, _, _ in world.console.annotations)
 
 
+@pytest.mark.case(60)
 @pytest.mark.parametrize(
     ("stage", "message", "code", "reason"),
     [
@@ -87,6 +88,7 @@ def test_the_stage_is_the_verdict(world: World, stage: Stage, message: str, code
     assert report_json(world)["reason"] == reason
 
 
+@pytest.mark.case(61)
 def test_case_61_completed_but_nothing_published(world: World) -> None:
     report, code = go(world, request(model_repo="alice/m"))
     assert code == 6
@@ -106,6 +108,7 @@ def test_a_diverged_run_is_a_warning(world: World) -> None:
     assert json.loads(world.files.output_values["metrics"])["eval_loss"] is None
 
 
+@pytest.mark.case(10, 75)
 def test_case_75_log_words_never_make_it_red_or_green(world: World) -> None:
     world.hub.log = [(1.0, "Traceback (most recent call last):"), (1.0, "RuntimeError: CUDA out of memory")]
     report, code = go(world)
@@ -113,6 +116,7 @@ def test_case_75_log_words_never_make_it_red_or_green(world: World) -> None:
     assert report.findings.cause is None
 
 
+@pytest.mark.case(54)
 @pytest.mark.parametrize("signum", [2, 15])
 def test_case_54_a_signal_cancels_first_and_reports_then(world: World, signum: int) -> None:
     def strike(now: float) -> None:
@@ -130,6 +134,7 @@ def test_case_54_a_signal_cancels_first_and_reports_then(world: World, signum: i
     assert world.files.state is None
 
 
+@pytest.mark.case(54)
 def test_on_cancel_keep(world: World) -> None:
     def strike(now: float) -> None:
         if now > 3:
@@ -144,6 +149,7 @@ def test_on_cancel_keep(world: World) -> None:
     assert "runs on" in world.pulls.bodies[-1]
 
 
+@pytest.mark.case(55)
 def test_case_55_a_signal_during_the_post(world: World) -> None:
     world.hub.submit_errors = [Interrupted(15)]
     world.hub.submit_stores_before_error = True
@@ -153,6 +159,7 @@ def test_case_55_a_signal_during_the_post(world: World) -> None:
     assert report.state is not None
 
 
+@pytest.mark.case(66)
 def test_case_66_a_post_without_an_answer_is_adopted_not_repeated(world: World) -> None:
     world.hub.submit_errors = [TransientHubError("reset")]
     world.hub.submit_stores_before_error = True
@@ -161,6 +168,7 @@ def test_case_66_a_post_without_an_answer_is_adopted_not_repeated(world: World) 
     assert len(world.hub.submitted) == 1
 
 
+@pytest.mark.case(66)
 def test_case_66_a_post_that_never_arrived_is_sent_once_more(world: World) -> None:
     world.hub.submit_errors = [TransientHubError("reset")]
     _, code = go(world)
@@ -170,6 +178,7 @@ def test_case_66_a_post_that_never_arrived_is_sent_once_more(world: World) -> No
     assert len(nonces) == 1, "the same launch, so the same nonce"
 
 
+@pytest.mark.case(68)
 def test_case_68_a_clear_no_is_reported_and_not_repeated(world: World) -> None:
     world.hub.submit_errors = [RefusedByHub("No credit", "The Hub answered 402.", "Add credit.")]
     with pytest.raises(RefusedByHub):
@@ -179,6 +188,7 @@ def test_case_68_a_clear_no_is_reported_and_not_repeated(world: World) -> None:
     assert world.files.output_values["exit-code"] == "3"
 
 
+@pytest.mark.case(69)
 def test_case_69_a_live_job_of_the_same_training_is_attached_to(world: World) -> None:
     first, _ = go(world)
     assert first.state is not None
@@ -189,6 +199,7 @@ def test_case_69_a_live_job_of_the_same_training_is_attached_to(world: World) ->
     assert "Attached" in again.reused
 
 
+@pytest.mark.case(69)
 def test_reuse_never_pays_again(world: World) -> None:
     go(world)
     world.clock.seconds = 0.0
@@ -196,6 +207,7 @@ def test_reuse_never_pays_again(world: World) -> None:
     assert len(world.hub.submitted) == 2
 
 
+@pytest.mark.case(70)
 def test_case_70_labels_alone_are_not_trusted(world: World) -> None:
     go(world)
     stored = world.hub.stored[0]
@@ -206,6 +218,7 @@ def test_case_70_labels_alone_are_not_trusted(world: World) -> None:
     assert len(world.hub.submitted) == 2
 
 
+@pytest.mark.case(71)
 def test_case_71_no_hardware(world: World) -> None:
     world.hub.life = [(0.0, Stage.SCHEDULING)]
     _, code = go(world, request(queue_timeout="10m"))
@@ -214,6 +227,7 @@ def test_case_71_no_hardware(world: World) -> None:
     assert 600 <= world.clock.seconds < 640
 
 
+@pytest.mark.case(58)
 def test_case_58_the_watch_has_an_end(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING)]
     _, code = go(world, request(watch_timeout="1h"))
@@ -222,6 +236,7 @@ def test_case_58_the_watch_has_an_end(world: World) -> None:
     assert world.files.output_values["job-id"]
 
 
+@pytest.mark.case(58)
 def test_case_58_detach_on_request(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING)]
     _, code = go(world, request(watch_timeout="1h", on_watch_timeout="detach"))
@@ -236,6 +251,7 @@ def test_mode_detach(world: World) -> None:
     assert "goes on" in world.pulls.bodies[-1]
 
 
+@pytest.mark.case(90)
 def test_case_90_a_comment_that_fails_changes_nothing(world: World) -> None:
     world.pulls.problem = "the GitHub token may not write here"
     _, code = go(world)
@@ -274,6 +290,7 @@ def test_check_run(world: World) -> None:
     assert [conclusion for _, conclusion, _ in world.pulls.checks] == [None, None, "success"], "queued, starting, ended"
 
 
+@pytest.mark.case(103)
 def test_outside_of_a_pull_request_there_is_no_comment(world: World) -> None:
     _, code = go(world, request(Context()))
     assert code == 0
@@ -293,6 +310,7 @@ def test_bad_workspace_is_told_whole_and_asks_the_hub_nothing(world: World) -> N
     assert world.hub.submitted == []
 
 
+@pytest.mark.case(22)
 def test_case_22_over_max_cost_nothing_is_sent(world: World) -> None:
     with pytest.raises(RefusedByPolicy):
         go(world, request(max_cost="0.0001"))
@@ -300,6 +318,7 @@ def test_case_22_over_max_cost_nothing_is_sent(world: World) -> None:
     assert world.workspace.uploads == []
 
 
+@pytest.mark.case(20)
 def test_secrets_reach_the_job_byte_for_byte_and_nothing_else(world: World) -> None:
     value = 'line 1\nline "2" # $HOME\n'
     go(world, request(environ={"MY_SECRET": value}, secrets="MY_SECRET"))
@@ -308,11 +327,13 @@ def test_secrets_reach_the_job_byte_for_byte_and_nothing_else(world: World) -> N
     assert value not in repr(spec)
 
 
+@pytest.mark.case(76)
 def test_case_76_ten_minutes_of_502_change_nothing(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (100.0, TransientHubError("HTTP 502")), (700.0, Stage.COMPLETED)]
     assert go(world)[1] == 0
 
 
+@pytest.mark.case(76)
 def test_case_76_an_outage_that_lasts_is_lost_sight_without_a_cancel(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (100.0, TransientHubError("HTTP 502"))]
     _, code = go(world)
@@ -320,6 +341,7 @@ def test_case_76_an_outage_that_lasts_is_lost_sight_without_a_cancel(world: Worl
     assert world.hub.cancelled == []
 
 
+@pytest.mark.case(64)
 def test_case_64_a_job_that_is_gone(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (60.0, JobGone("x"))]
     assert go(world)[1] == 4
@@ -330,6 +352,7 @@ def test_a_404_right_after_the_launch_is_waited_out(world: World) -> None:
     assert go(world)[1] == 0
 
 
+@pytest.mark.case(60, 74)
 def test_an_unknown_stage_is_waited_out_with_one_warning(world: World) -> None:
     ref = JobRef(id=f"{1:024x}", namespace="alice", url="u")
     paused = JobState(ref=ref, stage=Stage.UNKNOWN, stage_text="PAUSED")
@@ -338,6 +361,7 @@ def test_an_unknown_stage_is_waited_out_with_one_warning(world: World) -> None:
     assert sum(title == "Unknown stage" for _, title, _ in world.console.annotations) == 1
 
 
+@pytest.mark.case(76)
 def test_one_hour_of_watching_costs_few_calls(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (3600.0, Stage.COMPLETED)]
     world.hub.log = [(float(s), STEP) for s in range(0, 3600, 7)]
@@ -345,6 +369,7 @@ def test_one_hour_of_watching_costs_few_calls(world: World) -> None:
     assert world.hub.looks <= 150
 
 
+@pytest.mark.case(76)
 def test_retry_after_is_honoured(world: World) -> None:
     world.hub.life = [(0.0, TransientHubError("HTTP 429", 55.0)), (50.0, Stage.COMPLETED)]
     go(world)
@@ -356,6 +381,7 @@ def test_the_request_names_its_context() -> None:
     assert asked.context is ON_GITHUB
 
 
+@pytest.mark.case(18)
 @pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment"])
 def test_case_18_a_pull_requests_code_in_a_privileged_event_is_refused(world: World, event: str) -> None:
     privileged = replace(ON_GITHUB, event=event)  # the fake workspace is at another commit than GITHUB_SHA
@@ -365,6 +391,7 @@ def test_case_18_a_pull_requests_code_in_a_privileged_event_is_refused(world: Wo
     assert world.workspace.uploads == []
 
 
+@pytest.mark.case(18)
 def test_case_18_the_base_repositorys_own_code_may_run(world: World) -> None:
     own = replace(ON_GITHUB, event="pull_request_target", sha="a" * 40)
     assert go(world, request(own))[1] == 0
@@ -398,6 +425,7 @@ def test_a_signal_while_the_report_is_written_does_not_lose_it(world: World) -> 
     assert "report.json" in world.files.reports
 
 
+@pytest.mark.case(82)
 def test_a_long_log_is_taken_to_its_last_line(world: World) -> None:
     """The stream has ended while the feed still holds many batches: the last lines are the metrics."""
     world.hub.life = [(0.0, Stage.RUNNING), (0.5, Stage.COMPLETED)]

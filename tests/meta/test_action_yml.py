@@ -76,6 +76,7 @@ def test_the_outputs_are_the_promised_ones_and_all_are_wired() -> None:
         assert value["description"].endswith(".")
 
 
+@pytest.mark.case(41)
 def test_the_step_is_composite_calls_no_other_action_and_names_its_shell() -> None:
     assert DOCUMENT["runs"]["using"] == "composite"
     for step in STEPS.values():
@@ -83,11 +84,13 @@ def test_the_step_is_composite_calls_no_other_action_and_names_its_shell() -> No
         assert step["shell"] == "bash"
 
 
+@pytest.mark.case(12)
 def test_no_expression_stands_in_a_script() -> None:
     for step in STEPS.values():
         assert "${{" not in step["run"], step["id"]
 
 
+@pytest.mark.case(42, 54)
 def test_python_replaces_the_shell_and_is_isolated() -> None:
     # exec: the runner signals the process that it started and no child of it. -I: nothing of the checkout is imported.
     for name in ("run", "cleanup"):
@@ -96,6 +99,7 @@ def test_python_replaces_the_shell_and_is_isolated() -> None:
     assert STEPS["setup"]["run"] == 'exec bash "$GITHUB_ACTION_PATH/entrypoint/setup.sh"'
 
 
+@pytest.mark.case(56)
 def test_the_cleanup_always_runs_and_never_changes_the_verdict() -> None:
     step = STEPS["cleanup"]
     assert step["if"].startswith("always()")
@@ -108,6 +112,7 @@ def test_no_token_reaches_the_setup() -> None:
     assert not [name for name, value in STEPS["setup"]["env"].items() if "token" in str(value)]
 
 
+@pytest.mark.case(42)
 def test_no_shell_file_of_an_earlier_step_is_read() -> None:
     for step in STEPS.values():
         assert step["env"]["BASH_ENV"] == ""

@@ -36,25 +36,30 @@ def _steps() -> list[dict[str, Any]]:
     return steps
 
 
+@pytest.mark.case(12)
 def test_no_expression_is_pasted_into_a_script() -> None:
     assert [step["run"] for step in _steps() if "${{" in step.get("run", "")] == []
 
 
+@pytest.mark.case(42, 51)
 def test_every_python_of_ours_is_isolated() -> None:
     python = r"(?:python3?|\$python|\$\{?venv\}?/bin/python|\$VENV/bin/python|\$1)\"? +-(?!I|-version)"
     assert _hits(SHELL, r"(?:^|[\s\"(/])" + python, skip=r"^\s*#|apt-get|--python") == []
 
 
+@pytest.mark.case(14)
 def test_nothing_is_written_for_later_steps() -> None:
     written = r"GITHUB_(?:ENV|PATH)\b"
     product = [path for path in tracked() if ENTRYPOINT in path.parents]
     assert _hits([*SHELL, *product], written) == []
 
 
+@pytest.mark.case(49, 51)
 def test_nothing_is_piped_into_a_shell_or_evaluated() -> None:
     assert _hits([*SHELL, *(ROOT / "scripts").glob("*.sh")], r"(?:curl|wget)\b.*\|\s*\w*sh\b|\beval\b") == []
 
 
+@pytest.mark.case(7, 51)
 def test_no_trace_is_switched_on_and_no_verdict_is_thrown_away() -> None:
     assert _hits([ACTION, ENTRYPOINT / "setup.sh"], r"\bset -[a-z]*x|\|\| *true\b|set \+e") == []
 

@@ -45,6 +45,7 @@ def _wanted(requirements: list[str]) -> set[str]:
     return {re.split(r"[^A-Za-z0-9._-]", text)[0].lower().replace("_", "-") for text in requirements}
 
 
+@pytest.mark.case(44)
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 def test_every_package_has_hashes(path: Path) -> None:
     assert [name for name, (_, count) in pins(path).items() if not count] == []
@@ -97,11 +98,13 @@ def _jobs() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
+@pytest.mark.case(27)
 @pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.name)
 def test_a_workflow_starts_with_no_permission(path: Path) -> None:
     assert load_yaml(path)["permissions"] == {}
 
 
+@pytest.mark.case(41)
 @pytest.mark.parametrize(("name", "job"), _jobs(), ids=lambda value: value if isinstance(value, str) else "")
 def test_a_workflow_calls_actions_by_commit_only(name: str, job: dict[str, Any]) -> None:
     for step in job.get("steps", []):

@@ -31,6 +31,7 @@ _VALUE = st.text(max_size=20) | st.sampled_from(
 )
 
 
+@pytest.mark.case(13)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z-]{0,8}", fullmatch=True), _VALUE, max_size=4))
 def test_the_runner_reads_back_what_was_written(tmp_path: Path, values: dict[str, str]) -> None:
@@ -45,6 +46,7 @@ def test_the_runner_reads_back_what_was_written(tmp_path: Path, values: dict[str
     } == read
 
 
+@pytest.mark.case(13)
 def test_each_value_has_its_own_delimiter(tmp_path: Path) -> None:
     _files(tmp_path).outputs({"a": "1", "b": "2"})
     delimiters = [line.split("<<")[1] for line in (tmp_path / "output").read_text().splitlines() if "<<" in line]
@@ -72,6 +74,7 @@ def test_json_stays_json_when_a_secret_looks_like_its_digits(tmp_path: Path) -> 
     assert written.startswith('{\n  "a": null')
 
 
+@pytest.mark.case(95)
 def test_a_summary_is_cut_between_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in range(10, 20):
         monkeypatch.setattr(room, "MAX_SUMMARY", limit)
@@ -90,6 +93,7 @@ def test_a_summary_is_replaced_and_what_others_wrote_stays(tmp_path: Path) -> No
     assert (tmp_path / "summary").read_text() == "theirs\n***\n"
 
 
+@pytest.mark.case(17)
 def test_the_state_file_is_for_this_user_only(tmp_path: Path) -> None:
     files = _files(tmp_path)
     path = tmp_path / "state" / "job.json"
@@ -106,6 +110,7 @@ def test_the_state_file_is_for_this_user_only(tmp_path: Path) -> None:
     assert read_state(path) == {}
 
 
+@pytest.mark.case(17)
 def test_the_state_file_does_not_follow_a_link(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")

@@ -117,6 +117,7 @@ def test_a_flavor_that_the_hub_does_not_have_is_refused_before_anything_is_sent(
     assert {one["method"] for one in account.requests()} == {"GET"}
 
 
+@pytest.mark.case(22)
 def test_a_launch_over_max_cost_is_refused_before_anything_is_sent(product: Product, account: Hub) -> None:
     done = product.run("--flavor", "h200x8", "--timeout", "10h", "--attempts", "2", "--max-cost", "5", "--", "true")
     assert done.code == 2
@@ -124,6 +125,7 @@ def test_a_launch_over_max_cost_is_refused_before_anything_is_sent(product: Prod
     assert {one["method"] for one in account.requests()} == {"GET"}
 
 
+@pytest.mark.case(19)
 def test_without_a_token_a_step_on_github_is_skipped(product: Product, account: Hub, tmp_path: Path) -> None:
     env = {**on_github(tmp_path), "HF_TOKEN": ""}
     done = product.run("--", "true", env=env)
@@ -134,6 +136,7 @@ def test_without_a_token_a_step_on_github_is_skipped(product: Product, account: 
     assert account.requests() == []
 
 
+@pytest.mark.case(19)
 def test_without_a_token_a_required_step_fails(product: Product, account: Hub, tmp_path: Path) -> None:
     done = product.run("--required", "--", "true", env={**on_github(tmp_path), "HF_TOKEN": ""})
     assert done.code == 3
@@ -161,6 +164,7 @@ def _refused(done: Done, account: Hub) -> None:
     assert account.jobs() == []
 
 
+@pytest.mark.case(68)
 @pytest.mark.parametrize("status", REFUSALS)
 def test_a_clear_no_to_the_launch_is_not_tried_again(status: int, product: Product, account: Hub) -> None:
     account.fault(f"POST /api/jobs/* status={status} message='Words of the Hub {status}'")
@@ -171,6 +175,7 @@ def test_a_clear_no_to_the_launch_is_not_tried_again(status: int, product: Produ
     assert len(account.requests("POST", "/api/jobs/")) == 1
 
 
+@pytest.mark.case(68)
 def test_a_token_that_is_not_accepted_ends_it_at_the_first_question(product: Product, account: Hub) -> None:
     done = product.run("--", "true", env={"HF_TOKEN": "hf_local_invalid"})
     _refused(done, account)
@@ -178,12 +183,14 @@ def test_a_token_that_is_not_accepted_ends_it_at_the_first_question(product: Pro
     assert [one["method"] for one in account.requests() if one["path"] == "/api/whoami-v2"] == ["GET"]
 
 
+@pytest.mark.case(30)
 def test_a_token_that_may_only_read_is_told_what_it_lacks(product: Product, account: Hub) -> None:
     done = product.run("--", "true", env={"HF_TOKEN": f"hf_local_read_as_{account.user}"})
     _refused(done, account)
     assert "job.write" in done.out
 
 
+@pytest.mark.case(68)
 def test_a_foreign_namespace_is_refused(product: Product, account: Hub) -> None:
     done = product.run("--namespace", "somebody-else", "--", "true")
     _refused(done, account)
@@ -195,6 +202,7 @@ def test_a_missing_volume_is_refused_by_the_hub(product: Product, account: Hub) 
     assert "404" in done.out
 
 
+@pytest.mark.case(73)
 @pytest.mark.parametrize("fault", ["GET /api/whoami-v2 status=503", "GET /api/jobs/hardware drop=before"])
 def test_a_hub_that_is_down_before_the_start_is_75(fault: str, product: Product, account: Hub) -> None:
     account.fault(fault)
@@ -204,6 +212,7 @@ def test_a_hub_that_is_down_before_the_start_is_75(fault: str, product: Product,
     assert account.requests("POST") == []
 
 
+@pytest.mark.case(73)
 def test_a_hub_that_comes_back_before_the_start_is_waited_for(product: Product, account: Hub) -> None:
     account.fault(
         "GET /api/whoami-v2 status=502 times=3", "GET /api/jobs/hardware status=429 header.Retry-After=20 times=2"

@@ -206,6 +206,7 @@ def _prepare(hub: Hub, line: Line) -> None:
         api.create_repo(f"{hub.user}/app", repo_type="space", space_sdk="docker")
 
 
+@pytest.mark.case(15)
 @pytest.mark.parametrize("name", LINES)
 def test_the_printed_hf_line_submits_the_same_job(
     name: str, product: Product, account: Hub, workspace: Path, files: str, tmp_path: Path

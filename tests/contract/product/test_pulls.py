@@ -71,6 +71,7 @@ def writes(github: GitHubStub) -> list[str]:
     return [f"{one.method} {one.status}" for one in github.requests if one.method != "GET"]
 
 
+@pytest.mark.case(92)
 def test_a_run_has_one_comment_that_lives(step: Product, github: GitHubStub) -> None:
     done = step.run(*OK)
     assert done.code == 0, done.out
@@ -88,6 +89,7 @@ def test_a_run_has_one_comment_that_lives(step: Product, github: GitHubStub) -> 
     assert "exit code 3" in bodies(github)[0]
 
 
+@pytest.mark.case(93)
 def test_the_comment_is_found_behind_250_others(client: GitHubPulls, github: GitHubStub) -> None:
     repo = github.state.repos["octo/proj"]
     for number in range(125):
@@ -101,6 +103,7 @@ def test_the_comment_is_found_behind_250_others(client: GitHubPulls, github: Git
     assert len(github.requests) <= 5
 
 
+@pytest.mark.case(93)
 def test_what_is_behind_on_page_three_is_found(client: GitHubPulls, github: GitHubStub) -> None:
     repo = github.state.repos["octo/proj"]
     for number in range(250):
@@ -110,6 +113,7 @@ def test_what_is_behind_on_page_three_is_found(client: GitHubPulls, github: GitH
     assert [body for body in bodies(github) if body.startswith(KEY)] == [f"{KEY}\ntwo"]
 
 
+@pytest.mark.case(39)
 @pytest.mark.parametrize(
     ("login", "body"),
     [
@@ -124,6 +128,7 @@ def test_a_foreign_marker_is_not_ours(login: str, body: str, client: GitHubPulls
     assert bodies(github) == [body, f"{KEY}\nmine"]
 
 
+@pytest.mark.case(39)
 def test_a_persons_token_knows_its_own_comments(github: GitHubStub) -> None:
     github.state.tokens["ghs_localperson001"] = Token(login="mona", installation=False)
     github.state.add_comment(github.state.repos["octo/proj"], 7, f"{KEY}\nof the bot", "github-actions[bot]")
@@ -132,6 +137,7 @@ def test_a_persons_token_knows_its_own_comments(github: GitHubStub) -> None:
     assert bodies(github) == [f"{KEY}\nof the bot", f"{KEY}\ntwo"]
 
 
+@pytest.mark.case(90)
 @pytest.mark.parametrize(
     ("status", "words", "code"),
     [
@@ -151,6 +157,7 @@ def test_a_github_that_refuses_does_not_change_the_verdict(
     assert "ghs_localworkflow1" not in done.out.replace("::add-mask::ghs_localworkflow1", "")
 
 
+@pytest.mark.case(67, 90)
 @pytest.mark.parametrize(("words", "code"), [(OK, 0), (FAILS, 1)])
 def test_a_github_that_is_silent_does_not_change_the_verdict(
     words: tuple[str, ...], code: int, step: Product, github: GitHubStub, monkeypatch: pytest.MonkeyPatch
@@ -162,6 +169,7 @@ def test_a_github_that_is_silent_does_not_change_the_verdict(
     assert "GitHub does not answer" in done.problems
 
 
+@pytest.mark.case(90)
 def test_a_token_that_may_not_write_is_said(step: Product, github: GitHubStub) -> None:
     done = step.run(*OK, env={"HF_TRAIN_GITHUB_TOKEN": "ghs_localfork00001"})
     assert (done.code, github.comments()) == (0, [])
@@ -169,6 +177,7 @@ def test_a_token_that_may_not_write_is_said(step: Product, github: GitHubStub) -
     assert (done.folder / "comment.md").read_text().startswith(KEY)
 
 
+@pytest.mark.case(99)
 @pytest.mark.parametrize(
     ("status", "delay_s"), [(201, 1.4), (0, 0.0), (502, 0.0), (504, 0.0)], ids=["timeout", "reset", "502", "504"]
 )
@@ -185,6 +194,7 @@ def test_a_comment_that_was_stored_without_an_answer_is_not_written_twice(
     assert bodies(github) == [f"{KEY}\ntwo"]
 
 
+@pytest.mark.case(91)
 def test_two_runs_that_race_leave_one_comment(github: GitHubStub) -> None:
     """Both list, both find nothing, both create: held at the POST until both are there."""
     barrier = threading.Barrier(2)
@@ -272,12 +282,14 @@ def test_comment_on_change(step: Product, github: GitHubStub) -> None:
     assert "| `loss` | 0.4 |" in bodies(github)[0]
 
 
+@pytest.mark.case(100)
 def test_a_github_enterprise_server(step: Product, github: GitHubStub) -> None:
     done = step.run("--check", *OK, env={"GITHUB_API_URL": github.enterprise_url, "GITHUB_SERVER_URL": github.url})
     assert (done.code, done.report["problems"], len(github.comments())) == (0, [], 1)
     assert f"{github.url}/octo/proj/commit/" in bodies(github)[0]
 
 
+@pytest.mark.case(103)
 def test_a_push_has_no_pull_request_to_write_on(product: Product, github: GitHubStub, tmp_path: Path) -> None:
     env = {**on_github(tmp_path), "GITHUB_API_URL": github.url, "HF_TRAIN_GITHUB_TOKEN": "ghs_localworkflow1"}
     assert product.run(*OK, env=env).code == 0
@@ -290,6 +302,7 @@ def test_what_the_hub_refuses_stands_in_the_comment(step: Product, account: Hub,
     assert "Add credits" in bodies(github)[0]
 
 
+@pytest.mark.case(92)
 def test_a_cancelled_run_closes_its_comment(step: Product, account: Hub, github: GitHubStub) -> None:
     threading.Timer(1.5, account.cancel_all).start()
     done = step.run("--path", "none", "--", "sleep", "30")

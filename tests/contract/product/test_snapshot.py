@@ -72,6 +72,7 @@ def put(hub: Hub, digest: str, path: str, content: bytes) -> None:
     hub.api.batch_bucket_files(f"{hub.user}/jobs-artifacts", add=[(content, f"snapshots/{digest}/{path}")])
 
 
+@pytest.mark.case(105)
 def test_the_same_tree_is_not_sent_again_and_one_changed_file_is_sent_alone(
     product: Product, account: Hub, repo: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_the_same_tree_is_not_sent_again_and_one_changed_file_is_sent_alone(
     assert copied == {"train.py", "rate.txt", *(f"src/module_{n}.py" for n in range(40) if n != 7)}
 
 
+@pytest.mark.case(105, 114)
 def test_the_job_gets_every_byte_mode_and_link_of_a_thousand_files(product: Product, repo: Path) -> None:
     write(repo, {f"many/{number % 31}/file {number}.txt": f"{number}\n" * (number % 7) for number in range(1000)})
     write(
@@ -129,6 +131,7 @@ def test_the_job_gets_every_byte_mode_and_link_of_a_thousand_files(product: Prod
     assert len(rows) > 1000
 
 
+@pytest.mark.case(105)
 @pytest.mark.parametrize("what", ["changed", "removed", "added", "our-own"])
 def test_a_mount_that_is_not_the_commit_is_not_run(what: str, product: Product, account: Hub, repo: Path) -> None:
     first = product.run(*DETACH, "--command", "true")
@@ -148,6 +151,7 @@ def test_a_mount_that_is_not_the_commit_is_not_run(what: str, product: Product, 
     assert "exit code: 78" in account.jobs()[0]["status"]["message"]
 
 
+@pytest.mark.case(105)
 def test_the_mount_is_read_only_and_the_working_folder_is_not(product: Product, repo: Path) -> None:
     script = """
         touch /code/x 2>/dev/null && echo wrote
@@ -160,6 +164,7 @@ def test_the_mount_is_read_only_and_the_working_folder_is_not(product: Product, 
     assert "No such file" in done.job_lines[2]
 
 
+@pytest.mark.case(105, 115)
 def test_on_github_the_commit_is_sent_and_elsewhere_the_work_tree(product: Product, repo: Path, tmp_path: Path) -> None:
     write(repo, {"rate.txt": "9\n", "untracked.txt": "u\n"})
     (repo / "train.py").unlink()
@@ -179,6 +184,7 @@ def test_exclude_leaves_files_and_folders_out(product: Product, repo: Path) -> N
     assert sorted(done.job_lines) == ["./rate.txt", "./train.py"]
 
 
+@pytest.mark.case(104)
 @pytest.mark.parametrize(
     "name",
     [
@@ -208,6 +214,7 @@ def test_credential_files_and_our_own_names_are_refused(name: str, product: Prod
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n"
 
 
+@pytest.mark.case(109)
 def test_a_git_lfs_pointer_is_refused_and_its_content_is_taken(
     product: Product, account: Hub, repo: Path, tmp_path: Path
 ) -> None:
@@ -224,6 +231,7 @@ def test_a_git_lfs_pointer_is_refused_and_its_content_is_taken(
     assert product.run("--", "cat", "w.bin", env=on_github(tmp_path)).job_lines == ["real weights"]
 
 
+@pytest.mark.case(108)
 @pytest.mark.parametrize("target", ["/etc/passwd", "../outside", "dir/../../outside", ".."])
 @pytest.mark.parametrize("github", [False, True])
 def test_a_link_out_of_the_tree_is_refused(
@@ -238,6 +246,7 @@ def test_a_link_out_of_the_tree_is_refused(
     assert account.requests() == []
 
 
+@pytest.mark.case(115)
 def test_a_submodule_is_named_and_not_sent(product: Product, repo: Path, tmp_path: Path) -> None:
     other = make_repo(tmp_path / "other", {"lib.py": "x = 1\n"})
     git(repo, "submodule", "--quiet", "add", str(other), "vendor/lib")
@@ -265,6 +274,7 @@ def test_a_part_of_the_repository_is_sent_from_its_own_root(product: Product, re
     assert sorted(done.job_lines) == ["./deep/x.py", "./main.py", "/src/main.py"]
 
 
+@pytest.mark.case(113)
 def test_nothing_to_send_is_an_error(product: Product, account: Hub, repo: Path) -> None:
     done = product.run("--exclude", "*", "--", "true")
     assert (done.code, account.requests()) == (2, [])
@@ -286,6 +296,7 @@ def test_a_script_by_url_needs_no_code(product: Product, account: Hub, repo: Pat
     assert "another script" not in again.job_lines
 
 
+@pytest.mark.case(107)
 def test_a_public_bucket_is_refused_unless_the_repository_is_public(
     product: Product, account: Hub, repo: Path, tmp_path: Path
 ) -> None:
@@ -303,6 +314,7 @@ def test_a_public_bucket_is_refused_unless_the_repository_is_public(
             assert sent(account) == []
 
 
+@pytest.mark.case(110)
 def test_a_half_written_snapshot_is_completed(product: Product, account: Hub, repo: Path) -> None:
     digest = product.run(*DETACH, "--", "true").report["snapshot"]
     bucket = f"{account.user}/jobs-artifacts"
@@ -314,6 +326,7 @@ def test_a_half_written_snapshot_is_completed(product: Product, account: Hub, re
     assert {"rate.txt", "train.py", ".hf-train/manifest.json"} <= set(snapshot_files(account, digest))
 
 
+@pytest.mark.case(110)
 def test_an_upload_that_fails_is_tried_again_and_the_job_is_one(product: Product, account: Hub, repo: Path) -> None:
     account.fault(
         "POST /api/buckets/*/*/batch status=503 nth=1 times=1",
@@ -324,6 +337,7 @@ def test_an_upload_that_fails_is_tried_again_and_the_job_is_one(product: Product
     assert len(account.launches()) == 1
 
 
+@pytest.mark.case(110)
 @pytest.mark.parametrize(
     ("fault", "code", "says"),
     [
@@ -370,6 +384,7 @@ def test_a_volume_that_the_job_may_write_to_does_not_change_what_others_read(
     assert len(keys) == 1
 
 
+@pytest.mark.case(106)
 def test_a_same_sized_edit_with_an_old_date_is_sent(product: Product, repo: Path) -> None:
     assert product.run("--", "cat", "rate.txt").job_lines == ["1.5"]
     (repo / "rate.txt").write_text("2.5\n")

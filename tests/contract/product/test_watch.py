@@ -33,6 +33,7 @@ def sh(script: str) -> tuple[str, ...]:
     return ("--path", "none", "--", "sh", "-c", script)
 
 
+@pytest.mark.case(76)
 @pytest.mark.parametrize(
     ("fault", "script", "code"),
     [
@@ -53,6 +54,7 @@ def test_status_polls_that_fail_do_not_change_the_verdict(
     assert [one["path"] for one in account.requests("POST") if one["path"].endswith("/cancel")] == []
 
 
+@pytest.mark.case(76)
 def test_an_outage_that_lasts_ends_the_watch_and_not_the_job(
     product: Product, account: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,6 +68,7 @@ def test_an_outage_that_lasts_ends_the_watch_and_not_the_job(
     assert account.stage(done.report["job-id"]) == "RUNNING"
 
 
+@pytest.mark.case(87)
 def test_a_token_that_dies_while_watching_is_75_and_not_a_failed_training(product: Product, account: Hub) -> None:
     account.fault("GET /api/jobs/*/* status=401 nth=3")
     done = product.run(*sh("sleep 300"))
@@ -73,6 +76,7 @@ def test_a_token_that_dies_while_watching_is_75_and_not_a_failed_training(produc
     assert "The Job may still run" in done.out
 
 
+@pytest.mark.case(75)
 @pytest.mark.parametrize(("script", "code"), [(NUMBERS, 0), (f"{NUMBERS}; exit 3", 1)])
 def test_logs_that_never_open_do_not_change_the_verdict(script: str, code: int, product: Product, account: Hub) -> None:
     account.fault("GET /api/jobs/*/*/logs status=503")
@@ -82,6 +86,7 @@ def test_logs_that_never_open_do_not_change_the_verdict(script: str, code: int, 
     assert "The log stream failed: HTTP 503" in (done.folder / "comment.md").read_text()
 
 
+@pytest.mark.case(77, 79)
 @pytest.mark.parametrize(
     "fault",
     [
@@ -110,6 +115,7 @@ def test_each_line_comes_once_through_a_stream_that_fails(
         assert "The log stream failed" in done.problems
 
 
+@pytest.mark.case(66)
 @pytest.mark.parametrize(
     "fault",
     [
@@ -131,6 +137,7 @@ def test_a_launch_without_a_clear_answer_makes_one_job(fault: str, product: Prod
     assert len({body["labels"]["hft-nonce"] for body in account.launches() if body}) == 1
 
 
+@pytest.mark.case(66)
 def test_a_list_that_lags_behind_the_launch_still_makes_one_job(product: Product, account: Hub) -> None:
     account.fault(
         "POST /api/jobs/* status=503 after-effect times=1",
@@ -142,6 +149,7 @@ def test_a_list_that_lags_behind_the_launch_still_makes_one_job(product: Product
     assert len(account.jobs()) == 1
 
 
+@pytest.mark.case(66, 67)
 def test_a_launch_that_is_never_answered_is_75_and_names_the_label(product: Product, account: Hub) -> None:
     account.fault("POST /api/jobs/* status=503")
     done = product.run(*sh("true"))
@@ -150,6 +158,7 @@ def test_a_launch_that_is_never_answered_is_75_and_names_the_label(product: Prod
     assert (len(account.launches()), account.jobs()) == (2, [])
 
 
+@pytest.mark.case(60)
 def test_an_unknown_stage_is_waited_out(product: Product, account: Hub) -> None:
     account.fault("jobs stage=PAUSED")
     threading.Timer(2.5, account.heal).start()
@@ -158,6 +167,7 @@ def test_an_unknown_stage_is_waited_out(product: Product, account: Hub) -> None:
     assert done.out.count("The Hub says 'PAUSED'; waiting for one that we know.") == 1
 
 
+@pytest.mark.case(64)
 def test_a_job_cancelled_on_the_hub_is_4(product: Product, account: Hub) -> None:
     threading.Timer(2.0, account.cancel_all).start()
     done = product.run(*sh("echo began; sleep 60"))
@@ -165,18 +175,21 @@ def test_a_job_cancelled_on_the_hub_is_4(product: Product, account: Hub) -> None
     assert done.job_lines == ["began"]
 
 
+@pytest.mark.case(64)
 def test_a_job_deleted_on_the_hub_is_4(product: Product, account: Hub) -> None:
     account.fault("GET /api/jobs/*/* status=404 nth=4")
     done = product.run(*sh("sleep 60"))
     assert (done.code, done.report["stage"], done.report["reason"]) == (4, "DELETED", "deleted-on-hub"), done.out
 
 
+@pytest.mark.case(62)
 def test_a_timeout_on_the_hub_is_5(product: Product, account: Hub) -> None:
     done = product.run("--timeout", "1s", *sh("echo began; sleep 60"))
     assert (done.code, done.report["stage"], done.report["reason"]) == (5, "ERROR", "timeout"), done.out
     assert "Job timeout" in (done.folder / "comment.md").read_text()
 
 
+@pytest.mark.case(60)
 @pytest.mark.parametrize(
     ("script", "reason", "words"),
     [
@@ -193,6 +206,7 @@ def test_a_training_that_fails_is_1_and_says_why(script: str, reason: str, words
     assert words in (done.folder / "comment.md").read_text()
 
 
+@pytest.mark.case(60)
 def test_an_end_without_words_is_still_a_failure(product: Product, account: Hub) -> None:
     account.fault("jobs final=ERROR message='The node went away'")
     done = product.run(*sh("true"))
@@ -200,6 +214,7 @@ def test_an_end_without_words_is_still_a_failure(product: Product, account: Hub)
     assert "The node went away" in (done.folder / "comment.md").read_text()
 
 
+@pytest.mark.case(71)
 def test_no_hardware_in_time_is_75_and_cancelled(product: Product, account: Hub) -> None:
     account.fault("jobs schedule-seconds=60 schedule-message='No capacity'")
     done = product.run("--queue-timeout", "20s", *sh("true"))
@@ -207,6 +222,7 @@ def test_no_hardware_in_time_is_75_and_cancelled(product: Product, account: Hub)
     assert account.jobs()[0]["status"]["stage"] == "CANCELED"
 
 
+@pytest.mark.case(58)
 @pytest.mark.parametrize(
     ("policy", "code", "stage"), [("fail", 75, "RUNNING"), ("detach", 0, "RUNNING"), ("cancel", 75, "CANCELED")]
 )
@@ -216,6 +232,7 @@ def test_a_watch_that_ends_before_the_job(policy: str, code: int, stage: str, pr
     eventually(lambda: account.stage(done.report["job-id"]) == stage)  # waits pass at once here, the Hub takes its time
 
 
+@pytest.mark.case(1)
 def test_hostile_lines_are_one_line_each_and_command_nobody(product: Product, repo: Path, tmp_path: Path) -> None:
     hostile = [
         "a\u2028b\u2029c\x85d",
@@ -252,6 +269,7 @@ def _window(out: str) -> str:
     return match[2]
 
 
+@pytest.mark.case(82)
 def test_a_hundred_thousand_lines_in_little_time_and_memory(product: Product, repo: Path) -> None:
     write(
         repo,
@@ -277,6 +295,7 @@ def live(account: Hub, product: Product) -> Done:
     return product.run("--mode", "detach", *sh("sleep 4; echo shared"))
 
 
+@pytest.mark.case(69)
 def test_a_second_run_attaches_to_the_live_job(product: Product, account: Hub, live: Done) -> None:
     done = product.run(*sh("sleep 4; echo shared"))
     assert (done.code, done.job_lines) == (0, ["shared"]), done.out
@@ -303,6 +322,7 @@ def test_another_training_or_reuse_never_is_a_new_job(
     assert len(account.launches()) == 2, names(account.requests("POST"))
 
 
+@pytest.mark.case(69)
 def test_a_rerun_of_a_workflow_run_takes_the_completed_job_and_not_the_failed_one(
     product: Product, account: Hub, tmp_path: Path
 ) -> None:

@@ -119,6 +119,7 @@ def test_a_link_inside_is_kept(path: str, target: str) -> None:
     assert room._inside(path, target) == target
 
 
+@pytest.mark.case(108)
 @pytest.mark.parametrize(
     ("path", "target"),
     [
@@ -136,6 +137,7 @@ def test_a_link_that_leaves_is_refused(path: str, target: str) -> None:
         room._inside(path, target)
 
 
+@pytest.mark.case(105)
 @pytest.mark.parametrize(
     "other",
     [
@@ -188,6 +190,7 @@ def test_a_plain_folder_is_sent_without_caches(tmp_path: Path) -> None:
     assert found.links == (("latest", "src/t.py"),)
 
 
+@pytest.mark.case(114)
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\\b", b"a\xffb".decode("utf-8", "surrogateescape")])
 def test_a_name_that_a_bucket_cannot_hold_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"x")
@@ -195,11 +198,13 @@ def test_a_name_that_a_bucket_cannot_hold_is_refused(tmp_path: Path, name: str) 
         room._plain(tmp_path, [])
 
 
+@pytest.mark.case(113)
 def test_nothing_to_send_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nothing to send"):
         room._plain(tmp_path, [])
 
 
+@pytest.mark.case(112)
 def test_too_much_is_refused_with_the_biggest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "MAX_BYTES", 20)
     for i in range(12):
@@ -211,6 +216,7 @@ def test_too_much_is_refused_with_the_biggest(tmp_path: Path, monkeypatch: pytes
     assert "f01" not in caught.value.message, "the ten biggest"
 
 
+@pytest.mark.case(109)
 def test_a_pointer_is_told_from_its_content(tmp_path: Path) -> None:
     content = b"weights"
     digest = hashlib.sha256(content).hexdigest()

@@ -29,6 +29,7 @@ def _read(chunks: list[bytes]) -> tuple[list[Event], int]:
 _TEXT = st.text(max_size=30) | st.sampled_from(["", "\u2028", "\u2029 a", "a\rb", "data: {}", ":", "\x85", "\x0c"])
 
 
+@pytest.mark.case(80)
 @given(
     st.lists(st.tuples(st.just("t"), _TEXT.filter(lambda text: text.isascii() or text.isprintable())), max_size=6),
     st.data(),
@@ -41,12 +42,14 @@ def test_any_chunk_borders_give_the_same_events(events: list[Event], data: st.Da
     assert _read([wire[i : i + 1] for i in range(len(wire))]) == (events, 0)
 
 
+@pytest.mark.case(80)
 @given(st.lists(st.binary(max_size=40)))
 def test_no_bytes_are_a_bug_of_ours(chunks: list[bytes]) -> None:
     _read(chunks)
     _read([b"data: " + chunk + b"\n" for chunk in chunks])
 
 
+@pytest.mark.case(80)
 @pytest.mark.parametrize(
     "line",
     [b"{", b"[]", b"null", b'{"data": 1}', b'{"timestamp": "t"}', b"\xff\xfe", b'{"data": "\xff"}', b"[" * 100_000, b"",
@@ -63,6 +66,7 @@ def test_an_event_without_a_timestamp_is_an_event(stamp: object) -> None:
     assert _read([wire]) == ([("", "x")], 0)
 
 
+@pytest.mark.case(80, 84)
 @pytest.mark.parametrize("step", [1, 7, 64, 1000])
 @pytest.mark.parametrize("size", [80, 99, 100, 101, 130, 500])
 def test_an_endless_event_costs_no_memory_and_borders_decide_nothing(
@@ -88,6 +92,7 @@ def _connections(draw: st.DrawFn) -> tuple[list[Event], list[int]]:
     return log, [*draw(st.lists(st.integers(0, len(log)), max_size=5)), len(log)]
 
 
+@pytest.mark.case(79)
 @examples(300)
 @given(_connections())
 @example(([("1", "a"), ("", "b"), ("2", "c"), ("", "b")], [4, 4]))
@@ -103,6 +108,7 @@ def test_a_replayed_log_is_let_through_once(given_log: tuple[list[Event], list[i
     assert once.truncated == 0
 
 
+@pytest.mark.case(79)
 def test_a_shortened_replay_is_noticed() -> None:
     once = ReplayFilter()
     once.reconnect()

@@ -23,6 +23,7 @@ def _translate(error: Exception) -> None:
         raise error
 
 
+@pytest.mark.case(68)
 @pytest.mark.parametrize(
     ("status", "title", "hint"),
     [
@@ -58,6 +59,7 @@ def test_what_may_be_better_next_time(status: int) -> None:
     assert caught.value.retry_after_s is None
 
 
+@pytest.mark.case(76)
 @pytest.mark.parametrize(
     ("headers", "pause"),
     [
@@ -86,6 +88,7 @@ def test_only_a_job_can_be_gone(url: str, error: type[Exception]) -> None:
         _translate(_answer(404, url))
 
 
+@pytest.mark.case(67)
 @pytest.mark.parametrize("error", [httpx2.ConnectError("x"), httpx2.ReadTimeout("x"), httpx2.RemoteProtocolError("x")])
 def test_no_answer_is_worth_another_try(error: httpx2.HTTPError) -> None:
     with pytest.raises(TransientHubError, match=f"{type(error).__name__} for a new Job"):

@@ -38,32 +38,38 @@ def test_a_name_without_a_value_is_refused_with_the_line_to_add(environ: dict[st
     )
 
 
+@pytest.mark.case(28)
 def test_every_missing_name_is_named() -> None:
     assert len(_problems(from_flags(secrets="A_ONE\nB_TWO"), {})) == 2
 
 
+@pytest.mark.case(27)
 @pytest.mark.parametrize("value", ["ghs_local0123456789", " ghs_local0123456789\n"])
 def test_the_workflows_own_token_stays_on_the_runner(value: str) -> None:
     (problem,) = _problems(NAMED, {"WANDB_API_KEY": value})
     assert "GitHub token" in problem
 
 
+@pytest.mark.case(27)
 def test_the_token_that_comments_stays_on_the_runner() -> None:
     inputs = dataclasses.replace(NAMED, github_token=Secret("github_pat_local0123"))
     (problem,) = _problems(inputs, {"WANDB_API_KEY": "github_pat_local0123"})
     assert "GitHub token" in problem
 
 
+@pytest.mark.case(27)
 def test_the_workflows_own_token_is_no_job_token() -> None:
     (problem,) = _problems(from_flags(job_token="ghs_local0123456789"), {})
     assert problem.startswith("job-token: ")
 
 
+@pytest.mark.case(20)
 def test_the_job_token_is_the_jobs_hf_token() -> None:
     resolved = resolve_secrets(from_flags(job_token="hf_local_job"), {"HF_TOKEN": "hf_local_launch"}, ())
     assert resolved == {"HF_TOKEN": Secret("hf_local_job")}
 
 
+@pytest.mark.case(20)
 def test_the_launch_token_is_not_in_the_job_unless_named() -> None:
     assert resolve_secrets(from_flags(hf_token="hf_local_launch"), {"HF_TOKEN": "hf_local_launch"}, ()) == {}
 

@@ -50,6 +50,7 @@ def _no_constants(word: str) -> NoReturn:
     raise AssertionError(f"{word} is not JSON")
 
 
+@pytest.mark.case(36, 37, 38)
 @examples(50)
 @given(reports())
 def test_a_hostile_report_is_told_in_our_own_tree(one: Report) -> None:
@@ -94,6 +95,7 @@ def test_the_tree_sees_what_gets_out() -> None:
 # ---- the parts ----
 
 
+@pytest.mark.case(36)
 @given(TEXT, st.integers(1, 300))
 def test_a_foreign_text_stays_in_its_code_span(text: str, limit: int) -> None:
     assert foreign_nodes(code(text, limit), []) == []
@@ -127,6 +129,7 @@ def test_a_block_keeps_blanks_and_tabs_and_lines() -> None:
     assert block("a\n```\nb") == "````\na\n```\nb\n````"
 
 
+@pytest.mark.case(38)
 @given(st.text())
 def test_a_marker_is_one_comment_of_html(key: str) -> None:
     line = marker(key)
@@ -153,6 +156,7 @@ def test_what_is_too_long_loses_the_least(name: str, kept: str) -> None:
     assert MODEL.url in text or SITUATIONS[name].findings.model is None
 
 
+@pytest.mark.case(94)
 @examples(15)
 @given(reports(), st.integers(1, 4), st.sampled_from(["😀", "x", "\n", "`", "é|"]))
 def test_a_comment_is_never_too_long(one: Report, power: int, unit: str) -> None:

@@ -42,6 +42,7 @@ def test_the_outputs_of_a_completed_training() -> None:
     assert json.loads(given["metrics"])["eval_accuracy"] == 0.9012
 
 
+@pytest.mark.case(101)
 def test_a_number_that_is_none_is_null() -> None:
     values = [float("nan"), float("inf"), 1.5]
     metrics = tuple(Metric(name=f"m{i}", value=value, source="log") for i, value in enumerate(values))
@@ -52,11 +53,13 @@ def test_a_number_that_is_none_is_null() -> None:
     assert document["non-finite"] == {"m0": "nan", "m1": "inf"}
 
 
+@pytest.mark.case(101)
 def test_a_curve_with_odd_points_is_json() -> None:
     curve = {"loss": ((0.0, 1.0), (float("nan"), 1.0), (1.0, float("inf")))}
     assert json.loads(as_json(report(findings=Findings(curve=curve))))["curve"] == {"loss": [[0.0, 1.0]]}
 
 
+@pytest.mark.case(97)
 def test_too_many_metrics_are_cut_between_two_and_the_named_ones_stay() -> None:
     metrics = tuple(Metric(name=f"eval/a_rather_long_task_name_{i:05}", value=i / 7, source="log") for i in range(5000))
     wanted = metrics[4321].name

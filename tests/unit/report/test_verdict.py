@@ -29,10 +29,12 @@ CODES = {
 }
 
 
+@pytest.mark.case(60)
 def test_every_reason_has_a_code() -> None:
     assert set(CODES) == set(Reason) - {Reason.SKIPPED, Reason.REFUSED}
 
 
+@pytest.mark.case(60)
 @pytest.mark.parametrize(("reason", "code"), CODES.items())
 def test_the_exit_code_of_a_reason(reason: Reason, code: int) -> None:
     verdict = verdict_of(report(reason))
@@ -82,6 +84,7 @@ def test_a_required_model_that_is_not_there_is_red() -> None:
     assert verdict_of(report(findings=Findings())).code is ExitCode.OK
 
 
+@pytest.mark.case(60)
 def test_divergence_warns_and_the_log_never_makes_red() -> None:
     verdict = verdict_of(report(findings=Findings(diverged=True, cause="import", cause_line="Error")))
     assert (verdict.code, verdict.level) == (ExitCode.OK, "warning")
