@@ -18,9 +18,9 @@ from huggingface_hub.hf_api import GitCommitInfo
 from hf_train.ports import Published
 from hf_train.values import ModelLink
 
-BEFORE = timedelta(seconds=2)
+BEFORE = timedelta(seconds=1)
 AFTER = timedelta(seconds=60)
-"""Both dates are the Hub's own; the margin covers its replicas, not a runner's clock."""
+"""Both dates are the Hub's own. A commit's has whole seconds; the later margin covers the Hub's replicas."""
 MAX_FILE_BYTES = 20 << 20
 MAX_REFS = 10
 POINTER_BYTES = 300
@@ -202,14 +202,13 @@ def _contents(api: HfApi, link: ModelLink, sizes: Mapping[str, int], extra: Sequ
 
 def _weights(api: HfApi, link: ModelLink, info: Any) -> list[str]:
     """Files of weights that are not empty and no pointers to what was never uploaded."""
-    sizes, stored = _sizes(info), {one.rfilename for one in info.siblings or () if one.lfs}
+    sizes = _sizes(info)
     names = [name for name in sizes if _WEIGHTS.search(name) and not _NOT_WEIGHTS.search(name) and sizes[name] > 0]
     page = link.url.replace("/tree/", "/resolve/")
     return [
         name
         for name in names
-        if name in stored
-        or sizes[name] > POINTER_BYTES
+        if sizes[name] > POINTER_BYTES
         or not (_read(api, f"{page}/{name}") or b"").startswith(b"version https://git-lfs")
     ]
 
