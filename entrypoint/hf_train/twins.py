@@ -19,8 +19,9 @@ from hf_train.prepare import patiently
 from hf_train.values import JobSpec, JobState, Stage
 
 LOOK_LIMIT_S = 60.0
-LISTED_AFTER_S = (0.0, 1.0, 2.0)
-"""Waits before each look after the POST, until the list shows our own Job: then it shows the older ones as well."""
+LISTED_AFTER_S = (0.25, 1.0, 2.0)
+"""Waits before each look after the POST, until the list shows our own Job: then it shows the older ones as well. The
+first one lets pass what was launched in the very same millisecond, where the ids decide."""
 KEPT_LABELS = ("hft-mode", "hft-lease")
 _UNREACHABLE = (LostSight, TransientHubError, RefusedByHub, JobGone)
 
@@ -51,8 +52,7 @@ def earlier(plan: Plan, context: Context, ports: Ports) -> Twin | None:
 def elder(plan: Plan, context: Context, ports: Ports, mine: JobState) -> Twin | None:
     """After the POST: a Job of this very training that was there before ours."""
     for wait in LISTED_AFTER_S:
-        if wait:
-            ports.clock.sleep(wait)
+        ports.clock.sleep(wait)
         try:
             found = ports.hub.find(plan.job.namespace, {"hft-key": plan.key})
         except _UNREACHABLE:

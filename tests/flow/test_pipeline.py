@@ -53,7 +53,7 @@ def test_the_id_is_an_output_before_the_end(world: World) -> None:
     world.hub.life = [(0.0, Stage.SCHEDULING), (5.0, Stage.COMPLETED)]
     report, _ = go(world)
     assert report.ref is not None
-    assert seen[0] == report.ref.id
+    assert seen[1] == report.ref.id, "as soon as it is clear that this is the one Job"
 
 
 def test_failed_training_is_reported_before_it_is_red(world: World) -> None:

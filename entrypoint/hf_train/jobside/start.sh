@@ -36,5 +36,53 @@ while IFS="$tab" read -r target path; do
     [ -z "$path" ] || { mkdir -p "$(dirname "./$path")" && ln -s -- "$target" "./$path"; }
 done <"$house/links"
 
-# exec: the Hub's signals and the exit code are the command's own.
-exec "$@"
+# Without a lease: exec, so that the Hub's signals and the exit code are the command's own.
+[ -n "${HF_TRAIN_LEASE:-}" ] || exec "$@"
+
+# With one (SECONDS:FILE), the step that follows this Job writes to FILE now and then. When FILE has not changed for
+# SECONDS, that step is gone, and the training is stopped, because nobody else would. Waits are added up: a clock jumps.
+lease=${HF_TRAIN_LEASE%%:*}
+file=${HF_TRAIN_LEASE#*:}
+unset HF_TRAIN_LEASE
+if command -v setsid >/dev/null 2>&1; then
+    setsid "$@" & # a group of its own: what the command starts ends with it
+    job=$!
+    group=-$job
+else
+    "$@" &
+    job=$!
+    group=$job
+fi
+end() { kill "-$1" "$group" 2>/dev/null || true; } # without "--": not every shell takes it
+lost=
+trap 'end TERM' TERM HUP INT # TERM for INT too: a shell lets its background jobs ignore INT
+trap 'lost=yes; end TERM' USR1
+(
+    trap - TERM HUP INT USR1
+    pause=$((lease / 10))
+    [ "$pause" -gt 0 ] || pause=1
+    seen=$(cat "$file" 2>/dev/null) || seen=
+    idle=0
+    while [ "$idle" -lt "$lease" ]; do
+        sleep "$pause" >/dev/null 2>&1
+        idle=$((idle + pause))
+        now=$(cat "$file" 2>/dev/null) || now=$seen
+        [ "$now" = "$seen" ] || idle=0
+        seen=$now
+    done
+    say "the step that follows this Job was not heard of for $lease s (lease): stopping the training"
+    kill -USR1 $$
+    sleep 10 >/dev/null 2>&1
+    end KILL
+) &
+keeper=$!
+
+# A signal ends the wait, not the command. 79 is the lease's own exit code.
+code=0
+while :; do
+    wait "$job" && code=0 || code=$?
+    kill -0 "$job" 2>/dev/null || break
+done
+kill "$keeper" 2>/dev/null || true
+[ -z "$lost" ] || exit 79
+exit "$code"

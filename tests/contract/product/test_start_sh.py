@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -39,17 +41,24 @@ def code(tmp_path: Path) -> Path:
 
 
 def start(
-    shell: list[str], code: Path, scratch: Path, *command: str, path: str = ""
+    shell: list[str],
+    code: Path,
+    scratch: Path,
+    *command: str,
+    path: str = "",
+    lease: str = "",
+    script: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run it as the Job does."""
     temp = scratch / "tmp"
     temp.mkdir(exist_ok=True)
     return subprocess.run(
-        [shutil.which(shell[0]) or shell[0], *shell[1:], str(code / ".hf-train" / "start.sh"), *command],
-        env={"PATH": path or os.environ["PATH"], "TMPDIR": str(temp)},
+        [shutil.which(shell[0]) or shell[0], *shell[1:], str(script or code / ".hf-train" / "start.sh"), *command],
+        env={"PATH": path or os.environ["PATH"], "TMPDIR": str(temp), **({"HF_TRAIN_LEASE": lease} if lease else {})},
         cwd="/",
         capture_output=True,
         text=True,
+        timeout=60,
         check=False,
     )
 
@@ -104,3 +113,105 @@ def test_the_exit_code_and_the_signals_are_the_commands_own(code: Path, tmp_path
 
 def test_a_missing_command_is_127(code: Path, tmp_path: Path) -> None:
     assert start(["dash"], code, tmp_path, "no-such-command").returncode == 127
+
+
+# ---- the lease ----
+
+
+@pytest.fixture
+def renewed(tmp_path: Path) -> Path:
+    """The file that the watching step writes to."""
+    path = tmp_path / "lease" / "renewed"
+    path.parent.mkdir()
+    path.write_text("0")
+    return path
+
+
+@pytest.mark.case(57)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_lease_that_is_not_renewed_ends_the_training_and_what_it_started(
+    shell: str, code: Path, tmp_path: Path, renewed: Path
+) -> None:
+    pids = tmp_path / "pids"
+    script = f"sleep 300 & echo $! $$ > {pids}; wait"
+    began = time.monotonic()
+    done = start(SHELLS[shell], code, tmp_path, "sh", "-c", script, lease=f"2:{renewed}")
+    assert done.returncode == 79
+    assert 2 <= time.monotonic() - began < 8
+    assert "was not heard of for 2 s (lease): stopping the training" in done.stderr
+    assert not any(_lives(int(pid)) for pid in pids.read_text().split())
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_renewed_lease_lets_it_run(shell: str, code: Path, tmp_path: Path, renewed: Path) -> None:
+    script = f"for i in 1 2 3 4 5 6; do sleep 0.7; echo $i > {renewed}; done; echo ${{HF_TRAIN_LEASE:-unset}}; exit 7"
+    done = start(SHELLS[shell], code, tmp_path, "sh", "-c", script, lease=f"2:{renewed}")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "unset\n", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("what", ["no file", "ignores TERM"])
+def test_a_lease_ends_also_what_does_not_want_to(
+    shell: str, what: str, code: Path, tmp_path: Path, renewed: Path
+) -> None:
+    if what == "no file":
+        renewed.unlink()
+        done = start(SHELLS[shell], code, tmp_path, "sleep", "60", lease=f"1:{renewed}")
+    else:
+        stubborn = tmp_path / "start.sh"  # ten seconds of grace are too long for a test
+        text = (code / ".hf-train" / "start.sh").read_text()
+        stubborn.write_text(
+            text.replace("sleep 10 ", "sleep 1 ").replace('house=$(dirname "$0")', f"house={code}/.hf-train")
+        )
+        done = start(
+            SHELLS[shell],
+            code,
+            tmp_path,
+            "sh",
+            "-c",
+            "trap '' TERM; while :; do sleep 1; done",
+            lease=f"1:{renewed}",
+            script=stubborn,
+        )
+    assert done.returncode == 79
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_with_a_lease_the_hubs_signals_still_reach_the_command(
+    shell: str, signum: signal.Signals, code: Path, tmp_path: Path, renewed: Path
+) -> None:
+    """The command gets TERM, may end in its own time and with its own exit code."""
+    ready = tmp_path / "ready"
+    (tmp_path / "tmp").mkdir()
+    process = subprocess.Popen(
+        [*SHELLS[shell], str(code / ".hf-train" / "start.sh"), "sh", "-c",
+         f"trap 'sleep 0.3; echo saved; exit 5' TERM; echo > {ready}; while :; do sleep 0.1; done"],
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path / "tmp"), "HF_TRAIN_LEASE": f"60:{renewed}"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + 10
+        while not ready.exists():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        process.send_signal(signum)
+        out, _ = process.communicate(timeout=10)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (5, "saved\n")
+
+
+def test_a_training_that_ends_by_itself_leaves_nobody_behind(code: Path, tmp_path: Path, renewed: Path) -> None:
+    began = time.monotonic()
+    done = start(["dash"], code, tmp_path, "true", lease=f"600:{renewed}")
+    assert (done.returncode, time.monotonic() - began < 5) == (0, True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
