@@ -20,11 +20,12 @@ def with_inputs(command: Callable[..., int], *, plans: bool = False) -> Callable
     """
 
     def wrapped(**values: Any) -> int:
-        output_format, check = values.pop("output_format", None), values.pop("check", False)
+        # A plan writes no check run, so `--check` is its own there.
+        output_format, check = values.pop("output_format", None), plans and bool(values.pop("check"))
         flags = {field.name: raw for field in FIELDS if (raw := _raw(values.get(field.key))) is not None}
         return command(flags, output_format, check) if plans else command(flags)
 
-    parameters = [_parameter(field) for field in FIELDS if field.flag]
+    parameters = [_parameter(field) for field in FIELDS if field.flag and not (plans and field.name == "check")]
     if plans:
         annotation = Annotated[Literal["text", "json"], typer.Option("--format", help="How to print the plan.")]
         parameters.append(_keyword("output_format", annotation, "text"))

@@ -222,7 +222,7 @@ FIELDS: tuple[Field, ...] = (
         group=Group.RESULT,
         switch=True,
         default="`true` unless the GitHub repository is public",
-        help="Create `model-repo` private, before the launch, when it does not exist; `false` leaves it to the training.",
+        help="Create `model-repo` private before the launch when it does not exist; `false` leaves it to the training.",
     ),
     Field(
         name="metrics-file",

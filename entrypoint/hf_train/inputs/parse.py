@@ -48,7 +48,7 @@ class Layers:
 class Inputs:
     """All inputs, parsed and checked on their own. Field names are the input names with `_` for `-`.
 
-    Durations are whole seconds, `max_cost...` are US dollars; `command` is the argv of the Job when a command was given;
+    Durations are whole seconds, costs are US dollars; `command` is the argv of the Job when a command was given;
     `directions` are those that `metrics` and `gate` mark (`NAME:higher`).
     """
 

@@ -141,7 +141,8 @@ def _disk(plan: Plan, known: Known) -> list[Finding]:
         Finding(
             level="warning",
             title="Disk too small",
-            what=f"{_names(sizes)} take about {gigabytes:.0f} GB; the disk of {flavor.name} has {flavor.disk_gb:.0f} GB.",
+            what=f"{_names(sizes)} take about {gigabytes:.0f} GB; "
+            f"the disk of {flavor.name} has {flavor.disk_gb:.0f} GB.",
             why="Packages and checkpoints come on top; the Job fails when its disk is full.",
             fix="Take a flavor with more disk, stream the data set, or mount it under volumes.",
             field="flavor",
