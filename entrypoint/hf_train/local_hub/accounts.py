@@ -115,7 +115,8 @@ class Accounts:
             raise HubError(401, _INVALID)
         user, orgs = self.settings.user, self.settings.orgs
         if token.startswith(_JWT):
-            return Account(name=user, orgs=orgs, scope=_decoded(token.removeprefix(_JWT)))
+            scope = _decoded(token.removeprefix(_JWT))
+            return Account(name=scope.rpartition("/")[0].rpartition("/")[2] or user, orgs=orgs, scope=scope)
         if token.startswith(_FINE):
             return _fine(_decoded(token.removeprefix(_FINE)), orgs)
         role: Role = "read" if token.startswith("hf_local_read") else "write"

@@ -48,7 +48,7 @@ class Storage:
         """All routes of the storage half."""
         access = RepoAccess(hub=self.hub, accounts=self.accounts, store=self.repos)
         return [
-            *AccountRoutes(self.accounts).routes(),
+            *AccountRoutes(self.accounts, self.hub.endpoint).routes(),
             *BucketRoutes(self.hub, self.accounts, self.buckets, self.signer).routes(),
             *CasRoutes(self.hub, self.xet, self.signer, self.find_file).routes(),
             *RepoRoutes(access, self.buckets).routes(),
