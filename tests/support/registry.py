@@ -166,7 +166,8 @@ class StubRegistry:
     """A registry whose answers a test writes.
 
     Attributes:
-        answers: Path (or a prefix with `*` at its end) to a function of the request: status, headers and body.
+        answers: Path (of a GET, `POST /path` of others; a prefix with `*` at its end) to a function of the request that
+            gives status, headers and body.
         seen: What was asked.
     """
 
@@ -187,9 +188,18 @@ def stub() -> Iterator[StubRegistry]:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            self._answer("")
+
+        def do_HEAD(self) -> None:
+            self._answer("HEAD ")
+
+        def do_POST(self) -> None:
+            self._answer("POST ")
+
+        def _answer(self, method: str) -> None:
             seen = Seen(self.path, {name.lower(): value for name, value in self.headers.items()})
             state.seen.append(seen)
-            found = next((f for p, f in state.answers.items() if _matches(p, self.path)), None)
+            found = next((f for p, f in state.answers.items() if _matches(p, method + self.path)), None)
             status, headers, body = found(seen) if found else (404, {}, b"")
             self.send_response(status)
             for name, value in headers.items():
