@@ -27,10 +27,10 @@ def headlines(world: World) -> list[str]:
     return [body.splitlines()[2] for body in world.pulls.bodies]
 
 
-def again(world: World, **flags: str) -> None:
+def again(world: World, comment: str, mode: str = "wait") -> None:
     """One more run on the same pull request."""
     world.clock.seconds = 0.0
-    go(world, request(reuse="never", **flags))
+    go(world, request(reuse="never", comment=comment, mode=mode))
 
 
 def ends(world: World, stage: Stage, accuracy: str = "0.9") -> None:
@@ -77,14 +77,23 @@ def test_the_running_comment_says_how_far_it_is(world: World) -> None:
 # ---- how often ----
 
 
+def timed(world: World, call: str) -> list[float]:
+    """When GitHub gets this call, in seconds of the run; filled as it goes."""
+    times: list[float] = []
+    original = getattr(world.pulls, call)
+
+    def noted(*values: object) -> object:
+        times.append(world.clock.seconds)
+        return original(*values)
+
+    setattr(world.pulls, call, noted)
+    return times
+
+
 def test_time_alone_writes_no_more_than_once_in_five_minutes(world: World) -> None:
     world.hub.life = [(0.0, Stage.SCHEDULING), (3600.0, Stage.RUNNING), (7200.0, Stage.COMPLETED)]
     world.hub.log = [(3700.0 + 7 * n, STEP) for n in range(480)]
-    written: list[float] = []
-    upsert, check = world.pulls.upsert_comment, world.pulls.write_check
-    checked: list[float] = []
-    world.pulls.upsert_comment = lambda *a: (written.append(world.clock.seconds), upsert(*a))[1]  # type: ignore[method-assign]
-    world.pulls.write_check = lambda *a: (checked.append(world.clock.seconds), check(*a))[1]  # type: ignore[method-assign]
+    written, checked = timed(world, "upsert_comment"), timed(world, "write_check")
     go(world, request(check="true", queue_timeout="3h", timeout="3h"))
     states = 4
     assert 7200 / 300 / 2 < len(written) <= 7200 / 300 + states
@@ -199,7 +208,16 @@ def test_a_remark_is_redacted(world: World) -> None:
     assert "***" in remark.message
 
 
+def test_a_remark_on_the_gate_is_redacted_too(world: World) -> None:
+    world.console.secrets = ("0.987654",)
+    world.hub.log = [(1.0, EVAL)]
+    go(world, request(check="true", gate="eval_accuracy >= 0.987654"))
+    (remark,) = world.pulls.annotations
+    assert remark.message.startswith("eval_accuracy >= ***")
+
+
 def test_without_code_of_ours_nothing_is_pointed_at(world: World) -> None:
+    world.workspace.files["none/train.py"] = "print(1)"
     world.hub.life = [(0.0, Stage.RUNNING), (5.0, Stage.ERROR)]
     world.hub.log = [(1.0, line) for line in TRACEBACK.split("\n")]
     go(world, request(check="true", path="none"))

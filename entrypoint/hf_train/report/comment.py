@@ -9,6 +9,7 @@ from html import escape
 from urllib.parse import quote
 
 from hf_train import __version__
+from hf_train.failure import title_of
 from hf_train.report.chart import Points, caption, drawable, main_curve, mermaid, sparkline
 from hf_train.report.compare import gate_lines
 from hf_train.report.frames import Frame
@@ -148,9 +149,9 @@ def _cause(report: Report) -> list[str]:
     lines = []
     if report.state and report.state.message:
         lines.append(f"The Hub says {code(report.state.message)}.")
-    if findings.cause and findings.cause != "unknown":
-        lines.append(f"Cause: {code(findings.cause)}.")
-    if findings.cause_line:
+    if title := title_of(findings.cause):
+        lines.append(f"**{title}** ({code(findings.cause or '')}).")
+    if findings.cause_line and findings.cause_line != (report.state.message if report.state else ""):
         lines.append(code(findings.cause_line))
     if report.frame:
         lines.append(f"At {_place(report, report.frame)}.")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from hf_train.collect.cleaning import clean, payload, without_rank
+from hf_train.collect.cleaning import clean, payload
 
 MAX_PATH = 200
 MAX_FRAMES = 8
@@ -76,7 +76,7 @@ class Frames:
             self._open = True
             self._here.clear()
             return
-        bare = payload(without_rank(text))
+        bare = payload(text)
         if match := _FILE.match(bare):
             if frame := self._frame(match[1], int(match[2])):
                 self._here.appendleft(frame)
@@ -94,4 +94,4 @@ class Frames:
 
 
 def _bare(text: str) -> str:
-    return payload(without_rank(text)).strip()
+    return payload(text).strip()

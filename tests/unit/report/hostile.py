@@ -16,7 +16,7 @@ from unit.makers import FACTS, MODEL, ON_GITHUB, SURVEY, plan, report
 
 CANARY = "Zq7x"
 """Stands in every hostile text: wherever it is read outside of code, the text got out."""
-_PIECES = [
+PIECES = [
     "`", "``", "```", "````", "\n", "\n\n", "\r", "|", "\\", "\\|", "\\`", "[", "]", "](https://evil.test)", "![",
     "<", ">",
     "<img src=x>", "<a href=//evil.test>", "</details>", "</summary>", "<!--", "-->", "</code>", "@octo/team",
@@ -28,7 +28,7 @@ _PIECES = [
     "\U000e0041", "\x1b[31m", "\0", "\ud800", "é", "😀", ":x:", "http://[", "1. ", "|--|", ";", "{", "}", "~~~", "\t",
     "::",
 ]  # fmt: skip
-TEXT = st.lists(st.sampled_from(_PIECES) | st.text(max_size=4), max_size=8).map(
+TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=8).map(
     lambda pieces: CANARY.join(["", *pieces, ""])
 )
 NUMBER = st.floats() | st.sampled_from([1e308, -1e308, 5e-324, 1e15, -0.0, 1e-7])

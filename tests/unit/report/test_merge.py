@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from hf_train import __version__
 from hf_train.report import Report, as_json
 from hf_train.report.merge import MAX_LEGS, Places, merge, parse_report
-from hf_train.report.words import MAX_UNITS
 from hf_train.values import Findings, Metric, Reason
 from unit.makers import METRICS, MODEL, report
 from unit.report.hostile import TEXT, reports
@@ -146,7 +145,7 @@ def test_hostile_legs_are_told_in_our_own_tree(
     told = [read(one) for one in legs]
     text = merge(told, missing, 9, Places(public=public))
     assert foreign_nodes(text, links_of(told)) == []
-    assert len(text.encode("utf-16-le")) // 2 <= MAX_UNITS
+    assert len(text.encode("utf-16-le")) // 2 <= 60_000
 
 
 @examples(60)
@@ -186,7 +185,7 @@ def test_a_table_of_any_size_fits(legs: int) -> None:
     metrics = tuple(Metric(name=f"{i}{long}", value=i / 7, source="log") for i in range(100))
     whole = read(leg(long, 0, 0, findings=Findings(metrics=metrics, model=MODEL)))
     text = merge([{**whole, "comment-key": f"{i} {long}"} for i in range(legs)])
-    assert len(text.encode("utf-16-le")) // 2 <= MAX_UNITS
+    assert len(text.encode("utf-16-le")) // 2 <= 60_000
     assert f"{legs} legs: {legs} completed" in text
 
 
