@@ -15,6 +15,7 @@ from hf_train.gate import judge_all
 from hf_train.handover import leave
 from hf_train.inquiry import create_repo
 from hf_train.launch import Launched, by_nonce, launch, send
+from hf_train.lease import Keeper, grant
 from hf_train.plan import Plan, outlives
 from hf_train.ports import Ports
 from hf_train.prepare import Prepared, Request, prepare, with_image
@@ -137,6 +138,7 @@ class _Run:
         """
         console, ref = self.ports.console, launched.state.ref
         reader, frames = LogReader(), Frames(self.request.inputs.mount, self.request.inputs.path)
+        keeper = Keeper(self.ports) if anew else None
         watcher = Watcher(
             ref=ref,
             hub=self.ports.hub,
@@ -144,7 +146,7 @@ class _Run:
             clock=self.ports.clock,
             policy=self._policy(),
             on_lines=lambda lines: self._lines(reader, frames, lines),
-            on_state=lambda state: self._live(base, state, reader),
+            on_state=lambda state: self._live(base, state, reader, keeper),
             seen=launched.state,
         )
         try:
@@ -229,7 +231,9 @@ class _Run:
         reader.feed(redacted + "\n")
         frames.feed(redacted.split("\n"))
 
-    def _live(self, base: Report, state: JobState, reader: LogReader) -> None:
+    def _live(self, base: Report, state: JobState, reader: LogReader, keeper: Keeper | None) -> None:
+        if keeper is not None:
+            keeper.seen(state)
         if state.stage is Stage.SCHEDULING:
             self.reporter.follows(replace(base, state=state))
         if state.stage is not Stage.RUNNING:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
 from hf_train.plan import Plan
+from hf_train.plan.lease import LABEL
 from hf_train.ports import Ports
 from hf_train.prepare import patiently
 from hf_train.values import JobSpec, JobState, Stage
@@ -22,7 +23,7 @@ LOOK_LIMIT_S = 60.0
 LISTED_AFTER_S = (0.25, 1.0, 2.0)
 """Waits before each look after the POST, until the list shows our own Job: then it shows the older ones as well. The
 first one lets pass what was launched in the very same millisecond, where the ids decide."""
-KEPT_LABELS = ("hft-mode", "hft-lease")
+KEPT_LABELS = ("hft-mode", LABEL)
 _UNREACHABLE = (LostSight, TransientHubError, RefusedByHub, JobGone)
 
 
@@ -74,7 +75,7 @@ def take_over(state: JobState, plan: Plan, ports: Ports) -> None:
         return
     kept = {name: before[name] for name in KEPT_LABELS if name in before}
     with contextlib.suppress(*_UNREACHABLE):
-        ports.hub.relabel(state.ref, {**ours, **kept})
+        ports.hub.relabel(state.ref, {**{name: value for name, value in ours.items() if name != LABEL}, **kept})
 
 
 def matches(state: JobState, spec: JobSpec) -> bool:

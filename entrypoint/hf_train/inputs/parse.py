@@ -22,6 +22,8 @@ Raw = str | tuple[str, ...]
 DEFAULT_TIMEOUT_S = 1800
 DEFAULT_QUEUE_TIMEOUT_S = 1800
 MIN_LEASE_S = 120
+LEASE_MOUNT = "/hf-train-lease"
+"""Where the Job sees the file of its lease."""
 _BUILD_ONLY = ("build-context", "build-target", "build-args", "build-secrets", "build-repository")
 SHELL_SIGNS = re.compile(r"[\n;&|<>$`*?~(){}#]")
 """A string command with one of these is run by `sh -ec`; without, it is split into words."""
@@ -436,6 +438,7 @@ def _lease(inputs: Inputs) -> Sequence[str]:
 
 def _mounts(inputs: Inputs) -> Sequence[str]:
     taken: dict[str, str] = {} if inputs.path == "none" else {inputs.mount: "the code"}
+    taken |= {LEASE_MOUNT: "the lease"} if inputs.lease else {}
     problems = []
     for volume in inputs.volumes:
         if volume.mount in taken:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hf_train.context import Context
 from hf_train.inputs import Inputs
 from hf_train.plan.cost import budget_of, flavor_of
+from hf_train.plan.lease import Lease, leased
 from hf_train.plan.model import HOUSE, Expect, Facts, Plan
 from hf_train.plan.names import labels_of, training_key
 from hf_train.plan.notes import notes_of
@@ -37,6 +38,8 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
     )
     key = training_key(job, context, facts)
     job = replace(job, labels=labels_of(inputs, context, facts, key, job))
+    if inputs.lease:
+        job = leased(job, Lease(seconds=inputs.lease, name=facts.nonce), f"{namespace}/{BUCKET}")
     return Plan(
         job=job,
         code=facts.code,
