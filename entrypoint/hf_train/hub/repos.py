@@ -140,7 +140,7 @@ def _why_nothing(repo: str, commits: Sequence[GitCommitInfo], life: Life) -> str
     if foreign:
         authors = ", ".join(foreign[0].authors) or "somebody"
         return f"{repo} got a commit ({foreign[0].commit_id[:7]}) by {authors}, not by {life.author}, whose Job this is"
-    if inside:
+    if inside or all(_is_creation(one) for one in commits):
         return f"{repo} was created, but nothing was pushed to it"
     return f"{repo} is unchanged: its newest commit is older than this Job"
 
