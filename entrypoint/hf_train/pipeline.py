@@ -105,6 +105,7 @@ class _Run:
                 self._say_sent(snapshot)
             make_room(self.plan, self.request.inputs, self.request.context, self.ports)
             left = self._leave(snapshot)
+            grant(self.plan, self.ports)
             reuse = self.request.inputs.reuse == "auto"
             launching = True
             launched = launch(self.prepared, self.request.context, self.ports, reuse=reuse, snapshot=snapshot)
