@@ -16,10 +16,11 @@ from hf_train.handover import leave
 from hf_train.inquiry import create_repo
 from hf_train.launch import Launched, by_nonce, launch, send
 from hf_train.lease import Keeper, grant
-from hf_train.plan import Plan, outlives
+from hf_train.plan import Plan, outlives, usd
 from hf_train.ports import Ports
 from hf_train.prepare import Prepared, Request, prepare, with_image
 from hf_train.report import Frame, Frames, Phase, Report
+from hf_train.report.words import duration
 from hf_train.reporter import Reporter
 from hf_train.shelves import save
 from hf_train.show import show_plan
@@ -148,6 +149,7 @@ class _Run:
             policy=self._policy(),
             on_lines=lambda lines: self._lines(reader, frames, lines),
             on_state=lambda state: self._live(base, state, reader, keeper),
+            so_far=lambda: self._so_far(replace(base, state=watcher.seen), reader),
             seen=launched.state,
         )
         try:
@@ -243,6 +245,12 @@ class _Run:
         phase = Phase.STARTING if progress.step is None and not progress.metrics else Phase.RUNNING
         report = replace(base, phase=phase, state=state, findings=live(progress), eta_s=progress.eta_seconds)
         self.reporter.follows(report)
+
+    def _so_far(self, report: Report, reader: LogReader) -> str:
+        """Time left by the log's word, and money spent, for the heartbeat."""
+        left, spent = reader.snapshot().eta_seconds, report.cost_usd
+        words = [f"about {duration(left)} left" if left else "", f"{usd(spent)} so far" if spent else ""]
+        return ", ".join(filter(None, words))
 
     def _policy(self) -> Policy:
         inputs = self.request.inputs

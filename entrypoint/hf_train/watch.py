@@ -23,6 +23,8 @@ DRAIN_S = 15.0
 RECONNECT_AFTER_LOOKS = 4
 TAKE_S = 1.0
 HEARTBEAT_S = 300.0
+JITTER = 0.1
+"""Share by which waits differ, so that the legs of a matrix do not ask in step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +54,7 @@ class Watcher:
         policy: When to stop.
         on_lines: Called with each batch of log lines.
         on_state: Called after each look at the Job.
+        so_far: Words about progress and spend for the heartbeat; may be empty.
         seen: The last state.
         log_lines: Lines taken so far.
     """
@@ -63,12 +66,14 @@ class Watcher:
     policy: Policy
     on_lines: Callable[[Sequence[str]], None]
     on_state: Callable[[JobState], None]
+    so_far: Callable[[], str] = str
     seen: JobState | None = None
     log_lines: int = 0
     _feed: LogFeed | None = field(default=None, init=False)
     _began: float = field(default=0.0, init=False)
     _next_look: float = field(default=0.0, init=False)
     _interval: float = field(default=FIRST_POLL_S, init=False)
+    _looks: int = field(default=0, init=False)
     _outage_since: float | None = field(default=None, init=False)
     _gone_since: float | None = field(default=None, init=False)
     _last_word: float = field(default=0.0, init=False)
@@ -112,9 +117,15 @@ class Watcher:
         self._observe(state)
         if self._looks_since_end is not None:
             self._looks_since_end += 1
-        self._next_look = now + self._interval
-        self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
+        self._wait_longer(now)
         return None
+
+    def _wait_longer(self, now: float, at_least_s: float = 0.0) -> None:
+        """Set the next look. Each Job has a rhythm of its own, made from its id."""
+        self._looks += 1
+        spread = (hash((self.ref.id, self._looks)) % 1000) / 1000
+        self._next_look = now + max(at_least_s, self._interval * (1 - JITTER * spread))
+        self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
 
     def _observe(self, state: JobState) -> None:
         if self.seen is None or self.seen.stage is not state.stage:
@@ -136,8 +147,7 @@ class Watcher:
         if now - self._outage_since > OUTAGE_TOLERANCE_S:
             self.console.warning("Lost sight of the Job", f"No answer for 30 minutes; it may still run: {self.ref.url}")
             return self._outcome(Reason.LOST_SIGHT)
-        self._next_look = now + max(error.retry_after_s or 0.0, self._interval)
-        self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
+        self._wait_longer(now, error.retry_after_s or 0.0)
         return None
 
     def _gone(self, now: float) -> Outcome | None:
@@ -206,7 +216,6 @@ class Watcher:
         lines = self._feed.take(wait)
         if lines:
             self.log_lines += len(lines)
-            self._last_word = self.clock.monotonic()
             self.on_lines(lines)
         return bool(lines)
 
@@ -214,7 +223,9 @@ class Watcher:
         self._last_word = self.clock.monotonic()
         stage = self.seen.stage.value if self.seen else "not seen yet"
         message = f" ({self.seen.message})" if self.seen and self.seen.message else ""
-        self.console.info(f"Still {stage}{message} after {(self._last_word - self._began) / 60:.0f} min")
+        free = ", waiting is not billed" if self.seen and self.seen.stage is Stage.SCHEDULING else ""
+        so_far = f", {words}" if (words := self.so_far()) else ""
+        self.console.info(f"{stage}{message} after {(self._last_word - self._began) / 60:.0f} min{free}{so_far}")
 
     def _drain(self) -> None:
         """After the end: what is left of the log, for a bounded time."""
