@@ -72,7 +72,7 @@ def coats(secret: str) -> tuple[str, ...]:
     found = dict.fromkeys(parts)
     for part in parts:
         if len(part) >= MINIMUM_SECRET:
-            found |= dict.fromkeys(_in_json(part))
+            found |= dict.fromkeys(layer for one in _escaped(part) for layer in (one, *_escaped(one)))
     if len(whole) >= MINIMUM_SECRET:
         found |= dict.fromkeys(_encoded(whole))
     return tuple(coat for coat in found if len(coat) >= MINIMUM_SECRET)
@@ -102,9 +102,10 @@ def _texts(secret: str) -> list[str]:
     return found
 
 
-def _in_json(text: str) -> tuple[str, ...]:
-    escaped = json.dumps(text)[1:-1]
-    return escaped, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(escaped)[1:-1]
+def _escaped(text: str) -> tuple[str, ...]:
+    """As it stands in a string of JSON, Python or HTML; a log that quotes a log escapes it twice."""
+    in_json = (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+    return (*in_json, repr(text)[1:-1], html.escape(text), html.escape(text, quote=False))
 
 
 def _encoded(secret: str) -> Iterator[str]:
@@ -114,9 +115,8 @@ def _encoded(secret: str) -> Iterator[str]:
         yield "".join(f"%{part[:2].lower()}{part[2:]}" if i else part for i, part in enumerate(url.split("%")))
     yield raw.hex()
     yield raw.hex().upper()
-    yield html.escape(secret)
-    yield repr(secret)[1:-1]
     yield secret[::-1]
+    yield from _escaped(secret[::-1])
     for shift in range(3):  # base64 at each alignment, without the characters that its neighbours share
         padded = base64.b64encode(b"\0" * shift + raw)[(0, 2, 3)[shift] :].rstrip(b"=")
         inner = padded[: -1 if (shift + len(raw)) % 3 else None].decode()
