@@ -10,7 +10,8 @@ from hf_train.report.words import DASH, cell, code, number
 from hf_train.values import Metric, Reason
 
 FOLD = 15
-"""Rows that are always open; a table that is a little longer is not folded."""
+"""Rows that stay open, results before speeds and counters; for one or two more nothing is folded."""
+_COUNTERS = frozenset({"step", "global_step"})
 _QUIET = (
     "runtime",
     "per_second",
@@ -36,7 +37,7 @@ def shown_metrics(report: Report) -> Sequence[Metric]:
 
 def is_quiet(name: str) -> bool:
     """Whether a metric is a speed or a counter, which stands behind the results."""
-    return any(word in name for word in _QUIET)
+    return name in _COUNTERS or any(word in name for word in _QUIET)
 
 
 def table(report: Report, rows: int) -> list[str]:
@@ -57,7 +58,8 @@ def table(report: Report, rows: int) -> list[str]:
         f"| {cell(m.name, 64)} | {number(m.value)}{_beside(report, m)} | {cell(m.source, 64)} |" for m in metrics[:rows]
     ]
     lines += [f"| {cell(name, 64)} | {DASH}{gap} | not found |" for name in missing[:rows]]
-    cut = FOLD if len(lines) > FOLD + 5 else len(lines)
+    cut = len(lines) if wanted else min(FOLD, sum(not is_quiet(m.name) for m in metrics)) or FOLD
+    cut = cut if len(lines) > cut + 2 else len(lines)
     told = [*_head(report), *lines[:cut]]
     if lines[cut:]:
         told += ["", "<details>", f"<summary>{len(lines) - cut} more metrics</summary>", ""]

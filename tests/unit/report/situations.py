@@ -74,6 +74,19 @@ SITUATIONS: Mapping[str, Report] = {
     "curve-under-a-hostile-baseline": report(base_name=HOSTILE, base={HOSTILE: 1.0}, base_curve=BASE_CURVE),
     "completed-second-attempt": report(context=replace(ON_GITHUB, run_attempt=2)),
     "completed-named-metrics": report(plan=plan(metrics="eval_accuracy\neval_f1\nloss")),
+    "completed-with-speeds-and-counters": report(
+        findings=Findings(
+            metrics=(
+                *METRICS[:3],
+                *(
+                    Metric(name=name, value=value, source="all_results.json")
+                    for name, value in (("train_samples_per_second", 41.2), ("total_flos", 3.1e15), ("epoch", 3.0))
+                ),
+                Metric(name="step", value=400.0, source="log"),
+            ),
+            model=MODEL,
+        )
+    ),
     "completed-without-metrics": report(findings=replace(NOTHING, model=MODEL)),
     "completed-without-a-model": report(
         findings=Findings(
