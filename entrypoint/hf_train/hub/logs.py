@@ -89,17 +89,20 @@ class ReplayFilter:
         self._at_last: Counter[int] = Counter()
         self._replayed: Counter[int] = Counter()
         self._first_of_connection = False
+        self._starts = 0
+        self._starts_seen = 1
 
     def reconnect(self) -> None:
         """A new connection begins."""
         self._now = ""
         self._replayed = Counter()
         self._first_of_connection = bool(self._last)
+        self._starts = 0
 
     def is_new(self, stamp: str, text: str) -> bool:
         """Whether this event was not let through before."""
         if text.startswith(STARTED):
-            return False  # a marker of the server that each connection begins with
+            return self._restarted()
         self._now = stamp = stamp or self._now
         if self._first_of_connection:
             self._first_of_connection = False
@@ -118,6 +121,13 @@ class ReplayFilter:
         self._at_last = Counter({mark: 1})
         self._replayed = Counter({mark: 1})
         return True
+
+    def _restarted(self) -> bool:
+        """A marker of the server: each log begins with one, and a further one is a start over (`attempts`)."""
+        self._starts += 1
+        new = self._starts > self._starts_seen
+        self._starts_seen = max(self._starts, self._starts_seen)
+        return new
 
     def has(self, stamp: str, text: str) -> bool:
         """Whether this event was let through, being the newest one of the log."""

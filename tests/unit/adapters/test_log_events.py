@@ -120,3 +120,18 @@ def test_a_shortened_replay_is_noticed() -> None:
     assert once.has("4", "x")
     assert not once.has("5", "f")
     assert not once.has("6", "e")
+
+
+@pytest.mark.case(65, 89)
+def test_a_start_over_is_shown_once_and_the_first_start_never() -> None:
+    """With `attempts`, the server's marker stands between two tries; a replay brings all of them again."""
+    first, second = ("1", f"{STARTED} at 1 ====="), ("3", f"{STARTED} at 3 =====")
+    shown = ReplayFilter()
+    assert _let_through(shown, [first, ("2", "try 1"), second, ("4", "try 2")]) == ["try 1", second[1], "try 2"]
+    shown.reconnect()
+    replay = [first, ("2", "try 1"), second, ("4", "try 2"), ("5", f"{STARTED} at 5 ====="), ("6", "try 3")]
+    assert _let_through(shown, replay) == [f"{STARTED} at 5 =====", "try 3"]
+
+
+def _let_through(shown: ReplayFilter, events: list[Event]) -> list[str]:
+    return [text for stamp, text in events if shown.is_new(stamp, text)]
