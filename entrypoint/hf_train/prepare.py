@@ -257,7 +257,7 @@ def _look_at_workspace(
     problems += watch_problems(inputs, request.context)
     secrets: Mapping[str, Secret] = {}
     try:
-        words = (*inputs.command, *inputs.args, *inputs.env.values())
+        words = (*inputs.command, *inputs.args, *inputs.env.values(), inputs.script or "")
         secrets = resolve_secrets(inputs, request.environ, words)
     except BadInput as error:
         if not tolerate_missing_secrets:

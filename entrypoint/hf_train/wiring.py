@@ -23,7 +23,7 @@ from hf_train.hub import HubAccess, HuggingFaceHub, stored_token
 from hf_train.hub_api import make_api
 from hf_train.images.pins import Pin, read_pins
 from hf_train.images.ports import Images
-from hf_train.inputs import Inputs, Layers, read, with_words
+from hf_train.inputs import Inputs, Layers, read, weak_secrets, with_words
 from hf_train.people import GitHubPeople
 from hf_train.ports import Ports
 from hf_train.prepare import Request
@@ -106,6 +106,9 @@ def ports_of(
     console = console_of(redact, environ, stream)
     if isinstance(console, GitHubConsole):
         console.mask(known)
+    outputs = {"model-repo": inputs.model_repo or "", "namespace": inputs.namespace or ""}
+    for weakness in weak_secrets(inputs, environ, outputs):
+        console.warning("Secret", weakness)
     workspace = GitWorkspace(
         Path(context.workspace),
         make_api(endpoint, token),

@@ -2,6 +2,17 @@
 
 from hf_train.inputs.fields import FIELDS, Field, Group
 from hf_train.inputs.parse import Inputs, Layers, parse, read, with_words
-from hf_train.inputs.secrets import resolve_secrets
+from hf_train.inputs.secrets import resolve_secrets, weak_secrets
 
-__all__ = ["FIELDS", "Field", "Group", "Inputs", "Layers", "parse", "read", "resolve_secrets", "with_words"]
+__all__ = [
+    "FIELDS",
+    "Field",
+    "Group",
+    "Inputs",
+    "Layers",
+    "parse",
+    "read",
+    "resolve_secrets",
+    "weak_secrets",
+    "with_words",
+]

@@ -12,6 +12,33 @@ MINIMUM_LENGTH = 6
 """Shorter values cannot be searched for without blanking half of the log."""
 
 
+def weak_secrets(inputs: Inputs, environ: Mapping[str, str], names: Mapping[str, str]) -> Sequence[str]:
+    """Secrets that cannot be kept out of a log, or that GitHub's masking makes a trap, in words without the value.
+
+    The runner drops every output that holds a masked text, without a failure (actions/runner `OutputManager`): a user
+    name kept as a secret makes the model's link vanish.
+
+    Args:
+        inputs: The inputs.
+        environ: The step's environment.
+        names: Names that stand in outputs (namespace, repos): what it is, and its value.
+    """
+    found: list[str] = []
+    for secret in inputs.secrets:
+        value = environ.get(secret, "").strip()
+        if not value:
+            continue
+        if len(value) < MINIMUM_LENGTH:
+            found.append(f"{secret} has fewer than {MINIMUM_LENGTH} characters: it cannot be taken out of logs")
+            continue
+        found += [
+            f"{secret} stands in {what}: GitHub drops every output that holds it; a name is no secret, use `vars`"
+            for what, name in names.items()
+            if value in name
+        ]
+    return found
+
+
 def resolve_secrets(inputs: Inputs, environ: Mapping[str, str], words: Sequence[str]) -> Mapping[str, Secret]:
     """The Job's secrets.
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_train.errors import BadInput
-from hf_train.inputs import Inputs, resolve_secrets
+from hf_train.inputs import Inputs, resolve_secrets, weak_secrets
 from hf_train.values import Secret
 from unit.words import from_flags
 
@@ -105,3 +105,13 @@ def test_a_secret_does_not_print_itself() -> None:
     assert secret != "hf_local_abc"
     assert len({secret, Secret("hf_local_abc")}) == 1
     assert not Secret("")
+
+
+@pytest.mark.case(6)
+def test_a_secret_that_masking_makes_a_trap_is_told_without_its_value() -> None:
+    inputs = from_flags(secrets="SHORT\nOWNER\nKEY\nUNSET")
+    environ = {"SHORT": "abc", "OWNER": "alice-corp", "KEY": "s3cr3t-value"}
+    told = weak_secrets(inputs, environ, {"model-repo": "alice-corp/model", "namespace": ""})
+    assert [line.split()[0] for line in told] == ["SHORT", "OWNER"]
+    assert "model-repo" in told[1]
+    assert not [value for value in environ.values() for line in told if value in line]
