@@ -19,9 +19,11 @@ LOG_FROM = 1000.0
 """From this ratio of the largest value to the smallest a linear axis shows a cliff and a flat line."""
 BLUE, GREY = "#2f81f7", "#8c959f"
 """This run and the baseline: Mermaid's own colors are too pale for a white page, these show on a dark one too."""
-_THEME = (
-    '%%{{init: {{"themeVariables": {{"xyChart": {{"backgroundColor": "transparent", "plotColorPalette": "{}"}}}}}}}}%%'
+_INIT = (
+    '%%{{init: {{"xyChart": {{"width": 500, "height": 260}}, '
+    '"themeVariables": {{"xyChart": {{"backgroundColor": "transparent", "plotColorPalette": "{}"}}}}}}}}%%'
 )
+"""Small, for a phone scales a chart down with its letters; the page's own background."""
 _PREFERRED = ("loss", "eval_loss", "val_loss", "train_loss", "reward")
 
 
@@ -94,7 +96,7 @@ def mermaid(name: str, points: Points, base: Points = ()) -> str:
     return "\n".join(
         [
             "```mermaid",
-            _THEME.format(palette),
+            _INIT.format(palette),
             "xychart-beta",
             f'    x-axis "step" {_plain(first)} --> {_plain(max(last, first + 1))}',
             f'    y-axis "{title}" {_plain(low - margin)} --> {_plain(high + margin)}',
