@@ -69,8 +69,8 @@ lint: .venv/.dev-ready ## Run every linter and the house rules
 	$(PY) -I scripts/readme.py --check
 	.venv/bin/zizmor --pedantic --offline --quiet action.yml */action.yml .github/workflows
 	$(PY) -I scripts/blocks.py build/blocks
-	.venv/bin/zizmor --pedantic --offline --quiet --config docs/zizmor.yml build/blocks/*.yml
-	.venv/bin/actionlint build/blocks/*.yml
+	.venv/bin/zizmor --pedantic --offline --quiet --config docs/zizmor.yml build/blocks/*.yml docs/workflows/*.yml
+	.venv/bin/actionlint build/blocks/*.yml docs/workflows/*.yml
 	.venv/bin/actionlint
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-actions action.yml */action.yml
 	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml

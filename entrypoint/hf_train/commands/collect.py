@@ -55,13 +55,16 @@ def collect(
     """
     environ = os.environ
     token = wiring.given_token(environ)
+    job = job or (environ.get("HF_TRAIN_JOBS") or "").split()
+    namespace = namespace or environ.get("HF_TRAIN_NAMESPACE") or None
+    report_dir = report_dir or environ.get("HF_TRAIN_REPORT_DIR") or None
     if sum(map(bool, (job, state_file, labels))) > 1:
         raise BadInput(["JOB, --state-file and --label: they name Jobs in three ways; keep one"])
     if token is None:
         raise RefusedByHub("No token", "Collecting needs a Hub token.", "Set the variable HF_TOKEN.")
     with signals():
         desk = _Desk(environ, token, namespace, report_dir)
-        found = desk.named(job or []) if job else desk.labelled(state_file, labels or [])
+        found = desk.named(job) if job else desk.labelled(state_file, labels or [])
         collected = [desk.collect(one) for one in found]
     codes = [_code(one) for one in collected]
     named = bool(job or state_file)

@@ -40,6 +40,7 @@ def sweep(
     github = (environ.get("HF_TRAIN_GITHUB_TOKEN") or environ.get("GITHUB_TOKEN") or "").strip()
     context = wiring.context_of(environ)
     repository = repository or context.repository
+    namespace = namespace or environ.get("HF_TRAIN_NAMESPACE") or None
     age = _age(older_than)
     if not repository or repository.count("/") != 1:
         raise BadInput(["repository: name the GitHub repository whose runs are looked at (--repository OWNER/NAME)"])
