@@ -4,7 +4,7 @@
 set -euo pipefail
 
 commands=(git:git docker:docker.io dockerd:docker.io docker-registry:docker-registry debootstrap:debootstrap
-    unshare:util-linux mount:mount xz:xz-utils
+    unshare:util-linux mount:mount mkfs.ext4:e2fsprogs xz:xz-utils
     dash:dash busybox:busybox)
 packages=()
 for pair in "${commands[@]}"; do

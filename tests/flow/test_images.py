@@ -139,7 +139,7 @@ def test_with_an_embedded_hub_nobody_is_asked(world: World, images: FakeImages) 
 # ---- built ----
 
 
-def build(**flags: str) -> Request:
+def build(**flags: Any) -> Request:
     return request(dockerfile="Dockerfile", build_repository="ghcr.io/octo/train", **flags)
 
 
