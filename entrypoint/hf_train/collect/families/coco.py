@@ -39,13 +39,13 @@ class _Coco:
 
     def _table(self, text: str) -> bool:
         """detectron2: ``Evaluation results for bbox:``, a row of names, a rule, a row of numbers."""
-        task = _TASK.search(text)
+        task = _TASK.search(text) if "results for" in text else None
         if task:
             self._task, self._names = f"{task[1]}/", []
             return True
-        cells = [cell.strip() for cell in text[text.find("|") :].strip().strip("|").split("|")]
         if not self._task or not text.rstrip().endswith("|"):
             return False
+        cells = [cell.strip() for cell in text[text.find("|") :].strip().strip("|").split("|")]
         if _AP.fullmatch(cells[0]):
             self._names = [f"{self._task}{cell}" for cell in cells]
             return True

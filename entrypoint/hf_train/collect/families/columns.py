@@ -63,7 +63,7 @@ def _wants(bare: str) -> bool:
     """A row is nothing but digits (taken out here) and their marks; a header begins with its counter."""
     body = bare[bare.rfind("]") + 1 :].lstrip(" |:-.,TZ")
     if body[:5].lower().startswith(_FIRST):
-        return any(map(may_be_result, _cells(body)))
+        return ":" not in body and "=" not in body and any(map(may_be_result, _cells(body)))
     return not body.strip(" .,:-+|\teEnaifNI")
 
 

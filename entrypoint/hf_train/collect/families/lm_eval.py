@@ -14,6 +14,8 @@ class _Table:
         self._task = ""
 
     def read(self, text: str) -> bool:
+        if not self._columns and "etric" not in text:
+            return False
         cells = [cell.strip() for cell in text[text.find("|") :].strip().strip("|").split("|")]
         lower = [cell.lower() for cell in cells]
         if "metric" in lower and "value" in lower:

@@ -52,6 +52,7 @@ _QUALIFIERS = word_set(
     surrogate function
     """
 )
+_POINT = re.compile(r"\d\.\d")
 _PLACES = frozenset({"epoch", "step", "iter", "iteration"})
 _QUOTED = re.compile(r"""[ :]?["']$""")  # text that begins behind the quote: a sentence, no name
 _SETS = frozenset({"train", "val", "valid", "test"})
@@ -134,10 +135,11 @@ def _unmarked(text: str) -> Iterator[tuple[str, Pair]]:
 
 def _pairs(text: str) -> Iterator[tuple[str, str, Pair]]:
     """The word before, the name and the value of each pair."""
+    points = "," in text and bool(_POINT.search(text))
     for found in _PAIR.finditer(text):
         before, word, unit, printed = found.groups(default="")
         exact = "," not in printed
-        value = to_number(printed) if exact else _value(printed, text)
+        value = to_number(printed) if exact else _value(printed, points=points)
         name = _name(before, word, unit) if value is not None else None
         if value is None or name is None or (is_score(name) and printed.isdigit()) or is_bits(name, printed):
             continue
@@ -166,12 +168,12 @@ def _name(before: str, word: str, unit: str) -> str | None:
     return f"{before} {word}" if before.lower() in _QUALIFIERS else word
 
 
-def _value(printed: str, text: str) -> float | None:
-    """A number with commas: decimal, thousands, or neither when it may be either."""
+def _value(printed: str, *, points: bool) -> float | None:
+    """A number with commas: decimal, thousands (sure where the line has points too), or neither when it may be both."""
     whole, _, rest = printed.partition(",")
     thousands = len(whole.lstrip("-")) <= 3 and all(len(part) == 3 for part in rest.split(","))
     if not thousands or whole.lstrip("-") == "0":
         return to_number(printed.replace(",", ".")) if "," not in rest else None
-    if "," in rest or re.search(r"\d\.\d", text):
+    if "," in rest or points:
         return to_number(printed.replace(",", ""))
     return None  # 1,234 alone may be either
