@@ -42,6 +42,17 @@ def test_lightning_tells_at_its_end_how_many_epochs_were_planned() -> None:
     assert reader.snapshot().total == 76
 
 
+def test_lightnings_last_epoch_is_shorter_when_max_steps_ends_it() -> None:
+    reading = read(
+        "\rEpoch 1: 100%|██████████| 19/19 [00:00<00:00, 48.60it/s, v_num=1, train_loss=0.297]",
+        "\rEpoch 2:  83%|████████▎ | 10/12 [00:00<00:00, 52.35it/s, v_num=1, train_loss=0.217]",
+        "\rEpoch 2: 100%|██████████| 12/12 [00:00<00:00, 51.35it/s, v_num=1, train_loss=0.144]",
+        "`Trainer.fit` stopped: `max_steps=50` reached.\n",
+    )
+    assert reading.progress.step == 50
+    assert reading.curve["train_loss"] == ((38.0, 0.297), (48.0, 0.217), (50.0, 0.144))
+
+
 def test_lightnings_rich_bar_has_its_curve_over_steps() -> None:
     reading = read(
         "Epoch 2/2  ━━━━━━━━━━━━━━━━ 20/20 0:00:00 • 0:00:00 154.86it/s v_num: 0.000     \n",
@@ -112,3 +123,50 @@ def test_sentence_transformers_evaluator_without_a_name() -> None:
     )
     assert reading.metrics["eval_pearson_cosine"] == 0.4
     assert reading.curve["eval_pearson_cosine"] == ((20.0, 0.3223),)
+
+
+def test_sentence_transformers_scores_on_the_way_have_the_names_and_units_of_the_dict() -> None:
+    training = " in epoch 1.0 after 20 steps:\n"
+    lines = (
+        f"Binary Accuracy Evaluation of the model on the bin dataset{training}",
+        "Accuracy with Cosine-Similarity:             67.50\t(Threshold: 0.9885)\n",
+        "Average Precision with Dot-Product:          43.47\n",
+        "Matthews Correlation with Cosine-Similarity: 23.59\n",
+        f"TripletEvaluator: Evaluating the model on the tri dataset{training}Accuracy Cosine Similarity:\t51.25%\n",
+        f"Information Retrieval Evaluation of the model on the ir dataset{training}",
+        "Queries: 80\nCorpus: 80\n\nScore-Function: cosine\nAccuracy@1: 1.25%\nMRR@10: 0.0438\n",
+        "Aggregated for Score Function: cosine\nNDCG@10: 0.0657\n",
+        f"RerankingEvaluator: Evaluating the model on the rr dataset{training}MAP: 35.10\nMRR@10: 40.00\n",
+        f"CrossEncoderCorrelationEvaluator: Evaluating the model on ce dataset{training}",
+        "Correlation:\tPearson: 0.9\tSpearman: 0.8\n",
+        f"CrossEncoderRerankingEvaluator: Evaluating the model on the nq dataset{training}",
+        "      Base  -> Reranked\nMAP:      48.96 -> 61.01\n",
+        f"MSE evaluation (lower = better) on the mse dataset{training}MSE (*100):\t5.125574\n",
+    )
+    reading = read(*lines)
+    assert dict(reading.metrics) == {
+        "eval_bin_cosine_accuracy": 0.675,
+        "eval_bin_dot_ap": 0.4347,
+        "eval_bin_cosine_mcc": 0.2359,
+        "eval_tri_cosine_accuracy": 0.5125,
+        "eval_ir_cosine_accuracy@1": 0.0125,
+        "eval_ir_cosine_mrr@10": 0.0438,
+        "eval_NanoBEIR_mean_cosine_ndcg@10": 0.0657,
+        "eval_rr_map": 0.351,
+        "eval_rr_mrr@10": 0.4,
+        "eval_ce_pearson": 0.9,
+        "eval_ce_spearman": 0.8,
+        "eval_nq_map": 0.6101,
+        "eval_mse_negative_mse": -5.125574,
+    }
+    assert set(reading.curve.values()) == {((20.0, value),) for value in reading.metrics.values()}
+
+
+def test_what_a_script_prints_after_an_evaluation_is_its_own() -> None:
+    reading = read(
+        "EmbeddingSimilarityEvaluator: Evaluating the model on the dev dataset in epoch 1.0 after 20 steps:\n",
+        "Cosine-Similarity:\tPearson: 0.3223\tSpearman: 0.2893\n",
+        "Accuracy: 0.85\n",
+        "Information Retrieval Evaluation of the model on the ir dataset:\nScore-Function: cosine\nAccuracy@1: 1.25%\n",
+    )
+    assert (reading.metrics["Accuracy"], reading.metrics["Accuracy@1"]) == (0.85, 1.25)

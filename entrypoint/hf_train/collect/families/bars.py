@@ -39,6 +39,7 @@ class _Bars:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._shown: dict[str, float | None] = {}
+        self._batches = 0
 
     def read(self, text: str) -> bool:
         at = text.find("%|")
@@ -55,8 +56,10 @@ class _Bars:
         if epoch:
             if epoch[1]:
                 tracker.epochs = tracker.epochs or float(epoch[1])
+            # A last epoch that max_steps ends early has a shorter bar; those before it were whole.
+            self._batches = max(self._batches, int(total))
             # A bar named "Epoch 2/3" counts from 1, Lightning's "Epoch 2" from 0.
-            tracker.epoch_bar(epoch[0], int(step), int(total), first=1 if epoch[1] else 0)
+            tracker.epoch_bar(epoch[0], int(step), self._batches, first=1 if epoch[1] else 0)
             tracker.ended(None, rate)
             tracker.eta = bar_seconds(left)
         else:
