@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import requests
 from github import Auth, BadAttributeException, Github, GithubException, UnknownObjectException
 from github.IssueComment import IssueComment
 from github.Repository import Repository
 
+from hf_train.report import age
 from hf_train.values import Annotation, Secret
 
 TIMEOUT_S = 15
@@ -22,6 +23,8 @@ _WORDS = {
     410: "the conversation is gone",
     422: "GitHub does not accept the text",
 }
+_UNKNOWN = "GitHub does not know it, or the token may not read it (`contents: read`)"
+_OF_COMMITS = {401: _WORDS[401], 403: _UNKNOWN, 404: _UNKNOWN, 422: _UNKNOWN}
 
 
 class GitHubPulls:
@@ -56,6 +59,8 @@ class GitHubPulls:
         """Write the sticky comment; an older double of ours (two runs raced) is removed."""
         try:
             return self._upsert(number, key, body), ""
+        except _OutdatedError as error:
+            return "", str(error)
         except _FAILURES as error:
             return "", _words(error)
 
@@ -64,14 +69,14 @@ class GitHubPulls:
         try:
             return self._repo().compare(base, head, comparison_commits_per_page=1).merge_base_commit.sha, ""
         except _FAILURES as error:
-            return "", _words(error)
+            return "", _words(error, _OF_COMMITS)
 
     def commit(self, ref: str) -> tuple[str, str]:
         """The commit that a ref means."""
         try:
-            return self._repo().get_commit(ref).sha, ""
+            return str(self._repo().get_commit(ref).raw_data["sha"]), ""  # the lazy object would echo the ref
         except _FAILURES as error:
-            return "", _words(error)
+            return "", _words(error, _OF_COMMITS)
 
     def previous_comment(self, number: int, key: str) -> str:
         """Body of the sticky comment."""
@@ -120,6 +125,7 @@ class GitHubPulls:
     def _upsert(self, number: int, key: str, body: str) -> str:
         found = next(self._mine(number, key), None)
         if found is not None:
+            _in_order(found, body)
             if found.body != body:
                 found.edit(body)
             return str(found.html_url)
@@ -139,6 +145,7 @@ class GitHubPulls:
             with contextlib.suppress(UnknownObjectException):  # the other run was quicker
                 double.delete()
         if doubles and doubles[0].id != created.id:
+            _in_order(doubles[0], body)
             doubles[0].edit(body)
             return str(doubles[0].html_url)
         return str(created.html_url)
@@ -163,6 +170,21 @@ class GitHubPulls:
         return author == self._login if self._login else author.endswith("[bot]")
 
 
+class _OutdatedError(Exception):
+    """The comment tells of a newer run."""
+
+
+def _in_order(there: IssueComment, body: str) -> None:
+    """A run that was overtaken (a push cancelled it) has the last word of its own, not that of the pull request.
+
+    Raises:
+        _OutdatedError: What stands there is of a newer run, or of a later attempt.
+    """
+    if age(there.body) > age(body) > (0, 0):
+        message = "a newer run of the workflow has written it"
+        raise _OutdatedError(message)
+
+
 def _annotation(one: Annotation) -> dict[str, str | int]:
     return {
         "path": one.path,
@@ -174,7 +196,7 @@ def _annotation(one: Annotation) -> dict[str, str | int]:
     }
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception, words: Mapping[int, str] = _WORDS) -> str:
     if isinstance(error, GithubException):
-        return _WORDS.get(error.status, f"GitHub answers {error.status}")
+        return words.get(error.status, f"GitHub answers {error.status}")
     return f"GitHub does not answer ({type(error).__name__})"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from support.github_stub import payloads
 from support.github_stub.state import MAX_BODY, Comment, Pull, Repo, State, Token
@@ -191,6 +192,25 @@ def _list_pulls(_state: State, repo: Repo, request: Request, _match: re.Match[st
 @_route("GET", r"/pulls/(?P<number>\d+)")
 def _get_pull(_state: State, repo: Repo, request: Request, match: re.Match[str]) -> Answer:
     return Answer(body=payloads.pull(repo, _pull(repo, match), request.api, request.web))
+
+
+@_route("GET", r"/compare/(?P<base>.+)\.\.\.(?P<head>.+)")
+def _compare(_state: State, repo: Repo, _request: Request, match: re.Match[str]) -> Answer:
+    base, head = (repo.refs.get(unquote(name), unquote(name)) for name in (match["base"], match["head"]))
+    history = repo.history(base)
+    common = next((sha for sha in repo.history(head) if sha in history), None)
+    if common is None:
+        raise Refusal(404, "Not Found")
+    return Answer(body={"status": "diverged", "merge_base_commit": {"sha": common}, "commits": [], "files": []})
+
+
+@_route("GET", r"/commits/(?P<ref>(?:heads/|tags/)?[^/]+)")
+def _get_commit(_state: State, repo: Repo, _request: Request, match: re.Match[str]) -> Answer:
+    ref = unquote(match["ref"]).removeprefix("heads/").removeprefix("tags/")
+    known = [sha for sha in repo.parents if sha.startswith(repo.refs.get(ref, ref))]
+    if len(known) != 1:
+        raise Refusal(422, f"No commit found for SHA: {ref}")
+    return Answer(body={"sha": known[0]})
 
 
 @_route("GET", r"/commits/(?P<sha>[0-9a-f]{40})/pulls")

@@ -87,6 +87,19 @@ class Repo:
     checks: dict[int, dict[str, Any]] = field(default_factory=dict)
     runs: dict[int, WorkflowRun] = field(default_factory=dict)
     permissions: dict[str, str] = field(default_factory=dict)
+    parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+
+    def history(self, sha: str) -> list[str]:
+        """A commit and all before it, nearest first; empty when it is not known."""
+        seen: dict[str, None] = {}
+        rest = [sha] if sha in self.parents else []
+        while rest:
+            one = rest.pop(0)
+            if one not in seen:
+                seen[one] = None
+                rest += self.parents.get(one, ())
+        return list(seen)
 
 
 @dataclass(kw_only=True, slots=True)
