@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 
 from hf_train.errors import UserError
+from hf_train.failure import title_of
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.prepare import Request
@@ -18,8 +19,8 @@ from hf_train.report import (
     check_summary,
     comment,
     outputs,
-    result_mark,
     summary,
+    tells_the_same,
     verdict_of,
 )
 
@@ -121,7 +122,7 @@ class Reporter:
         if mode in {"on-change", "on-failure"} and self.ports.pulls and self.request.context.pull:
             before = self.ports.pulls.previous_comment(self.request.context.pull.number, marker(self.key))
             # A success is news where a comment of ours still tells of a failure.
-            return result_mark(report) not in before and bool(before or mode == "on-change")
+            return not tells_the_same(before, report) and bool(before or mode == "on-change")
         return mode != "never"
 
     def _write_comment(self, report: Report) -> None:
@@ -164,7 +165,10 @@ class Reporter:
         verdict, console = verdict_of(report), self.ports.console
         if report.refused:
             return  # the command line prints the error itself
-        details = [report.skipped, report.findings.cause_line, report.findings.hint, report.findings.model_note]
+        findings = report.findings
+        title = title_of(findings.cause)
+        cause = f"{title}: {findings.cause_line}" if title and findings.cause_line else title or findings.cause_line
+        details = [report.skipped, cause, findings.hint, findings.model_note]
         text = " ".join(part for part in (verdict.headline + ".", *details) if part)
         where = f" {report.ref.url}" if report.ref else ""
         if verdict.level == "failure":

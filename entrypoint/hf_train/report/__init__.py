@@ -1,8 +1,9 @@
 """One result, several projections: comment, summary, outputs, check. Pure."""
 
 from hf_train.report.check import check_annotations, check_conclusion, check_summary
-from hf_train.report.comment import comment, result_mark
+from hf_train.report.comment import comment
 from hf_train.report.frames import Frame, Frames
+from hf_train.report.marks import age, tells_the_same
 from hf_train.report.model import Phase, Report
 from hf_train.report.outputs import as_json, outputs
 from hf_train.report.summary import summary
@@ -14,13 +15,14 @@ __all__ = [
     "Phase",
     "Report",
     "Verdict",
+    "age",
     "as_json",
     "check_annotations",
     "check_conclusion",
     "check_summary",
     "comment",
     "outputs",
-    "result_mark",
     "summary",
+    "tells_the_same",
     "verdict_of",
 ]

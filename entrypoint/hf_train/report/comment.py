@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
@@ -14,6 +12,7 @@ from hf_train.report.chart import Points, caption, drawable, main_curve, mermaid
 from hf_train.report.compare import gate_lines
 from hf_train.report.frames import Frame
 from hf_train.report.live import MAX_PROBLEMS, status
+from hf_train.report.marks import result_mark
 from hf_train.report.model import Phase, Report
 from hf_train.report.table import table
 from hf_train.report.verdict import verdict_of
@@ -64,12 +63,6 @@ def body(report: Report, rows: int = MAX_ROWS, *, details: bool = True) -> list[
         if any(part):
             lines += [*part, ""]
     return lines
-
-
-def result_mark(report: Report) -> str:
-    """A hidden fingerprint of the result, for `comment: on-change`."""
-    what = [verdict_of(report).reason, sorted((m.name, number(m.value)) for m in report.findings.metrics)]
-    return f"<!-- hf-train-result:{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]} -->"
 
 
 def _headline(report: Report) -> str:

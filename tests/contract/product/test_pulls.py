@@ -225,6 +225,37 @@ def test_two_runs_that_race_leave_one_comment(github: GitHubStub) -> None:
     assert bodies(github) == [f"{KEY}\nthree"]
 
 
+def marked(run: int, attempt: int, text: str) -> str:
+    """A comment of this run of the workflow."""
+    return f"{KEY}\n<!-- hf-train-result:{'a' * 16}:{run}.{attempt} -->\n{text}\n"
+
+
+@pytest.mark.case(91)
+def test_a_run_that_was_overtaken_does_not_overwrite_the_newer_one(client: GitHubPulls, github: GitHubStub) -> None:
+    newer = marked(12, 2, "new")
+    for body in (marked(11, 1, "old"), newer):
+        assert client.upsert_comment(7, KEY, body)[1] == ""
+    for old in (marked(11, 1, "cancelled"), marked(12, 1, "the attempt before"), marked(9, 9, "late")):
+        assert client_of(github).upsert_comment(7, KEY, old) == ("", "a newer run of the workflow has written it")
+    assert bodies(github) == [newer]
+    assert client.upsert_comment(7, KEY, marked(12, 2, "the same run"))[1] == ""
+    assert client.upsert_comment(7, KEY, f"{KEY}\nfrom a laptop")[1] == "", "what has no order is always written"
+
+
+@pytest.mark.case(91)
+def test_of_two_runs_that_race_the_newer_one_stands(client: GitHubPulls, github: GitHubStub) -> None:
+    """Both find nothing; the newer one is stored first, and the older one finds it when it has written its own."""
+    original, newer = Issue.create_comment, marked(12, 1, "new")
+
+    def create(issue: Issue, body: str) -> IssueComment:
+        github.state.add_comment(github.state.repos["octo/proj"], 7, newer, "github-actions[bot]")
+        return original(issue, body)
+
+    with mock.patch.object(Issue, "create_comment", create):
+        assert client.upsert_comment(7, KEY, marked(11, 1, "old"))[1] != ""
+    assert bodies(github) == [newer]
+
+
 def test_an_unchanged_comment_is_not_written_again(client: GitHubPulls, github: GitHubStub) -> None:
     client.upsert_comment(7, KEY, f"{KEY}\none")
     client.upsert_comment(7, KEY, f"{KEY}\none")

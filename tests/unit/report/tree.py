@@ -56,7 +56,7 @@ class _Html(HTMLParser):
             self.foreign.append(data)
 
     def handle_comment(self, data: str) -> None:
-        if not re.fullmatch(r" hf-train(:[^<>]*|-result:[0-9a-f]{16}) ", data):
+        if not re.fullmatch(r" hf-train(:[^<>]*|-result:[0-9a-f]{16}(:\d+\.\d+)?) ", data):
             self.foreign.append(f"<!--{data}-->")
 
     def handle_decl(self, decl: str) -> None:
