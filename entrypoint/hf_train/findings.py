@@ -15,6 +15,7 @@ from hf_train.collect.divergence import diverged
 from hf_train.collect.reading import LogReading, Progress
 from hf_train.collect.trust import Source, merge
 from hf_train.errors import LostSight, RefusedByHub
+from hf_train.failure import Failure, failure_of
 from hf_train.plan import Plan
 from hf_train.ports import Ports, Published
 from hf_train.prepare import patiently
@@ -51,7 +52,11 @@ def collect(reading: LogReading, plan: Plan, state: JobState | None, outcome: Ou
     sources = (*shelf.sources, Source("log", reading.metrics, reading.progress.step))
     merged = merge(sources)
     bad = reading.status == "diverged" or any(diverged(source.metrics) for source in sources)
-    failed = bad or outcome.reason not in {Reason.COMPLETED, Reason.DETACHED}
+    why = Failure()
+    if bad or outcome.reason not in {Reason.COMPLETED, Reason.DETACHED}:
+        # A log is full of words like "error"; it explains a failure, it does not make one.
+        why = Failure(code=reading.cause, line=reading.cause_line or "", hint=reading.hint or "")
+        why = failure_of(why, state, outcome.reason)
     odd = [f"{metric.name}: {problem}" for metric in merged for problem in metric.problems]
     return Findings(
         metrics=tuple(Metric(name=m.name, value=m.value, source=m.source) for m in merged if m.value is not None),
@@ -60,12 +65,13 @@ def collect(reading: LogReading, plan: Plan, state: JobState | None, outcome: Ou
         model_note=shelf.note,
         curve={name: tuple(points) for name, points in (shelf.curve or reading.curve).items()},
         diverged=bad,
-        # A log is full of words like "error"; it explains a failure, it does not make one.
-        cause=reading.cause if failed else None,
-        cause_line=(reading.cause_line or "") if failed else "",
-        hint=(reading.hint or "") if failed else "",
+        cause=why.code,
+        cause_line=why.line,
+        hint=why.hint,
         tracker_urls=reading.tracker_urls,
         progress=(reading.progress.step, reading.progress.total),
+        epoch=reading.progress.epoch,
+        steps_per_second=reading.steps_per_second,
         problems=(*shelf.problems, *odd),
     )
 
@@ -86,7 +92,8 @@ def _look(reading: LogReading, plan: Plan, state: JobState, ports: Ports) -> _Sh
     owner = ports.hub.job_owner() if "HF_TOKEN" in plan.job.secrets else ""
     candidates = _candidates(reading, plan, owner)
     if not candidates:
-        return _Shelf(note="No model repo was named, neither in the inputs nor in the command or the log.")
+        note = "No model repo was named, neither in the inputs nor in the command or the log."
+        return _Shelf(note=note, problems=_unread(plan))
     found: list[tuple[Published, ModelLink]] = []
     notes: list[str] = []
     problems: list[str] = []

@@ -279,3 +279,54 @@ def test_a_bad_volume_is_refused_in_words(text: str, word: str) -> None:
 def test_a_revision_with_a_slash_is_quoted_where_the_library_would_cut_it() -> None:
     volume = Volume(kind="model", source="a/b", mount="/m", revision="feature/x")
     assert volume.as_option() == f"hf://models/a/b@{quote('feature/x', safe='')}:/m"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("none", "none"),
+        ("run:16588214930", "run:16588214930"),
+        (f"job:{'6' * 24}", f"job:{'6' * 24}"),
+        ("branch:release/1", "branch:release/1"),
+        ("tag:v1.0", "tag:v1.0"),
+        ("commit:abc1234", "commit:abc1234"),
+        (f"commit:{'a' * 40}", f"commit:{'a' * 40}"),
+        ("model:alice/best", "model:alice/best"),
+        ("model:alice/best@v1", "model:alice/best@v1"),
+        ("model:alice/best@refs/pr/3", "model:alice/best@refs/pr/3"),
+        ("metrics/base.json", "file:metrics/base.json"),
+        ("file:base", "file:base"),
+    ],
+)
+def test_baselines(text: str, meant: str) -> None:
+    assert grammar.baseline(text) == meant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "main",
+        "release/1",
+        "brnch:main",
+        "branch:",
+        "branch:a b",
+        "branch:a..b~1",
+        "run:abc",
+        "run:",
+        "job:123",
+        f"job:{'g' * 24}",
+        "commit:abc",
+        "commit:main",
+        f"commit:{'a' * 41}",
+        "tag:",
+        "model:best",
+        "model:alice/best@",
+        "model:alice/best@a b",
+        "file:",
+        "None",
+        "none:1",
+    ],
+)
+def test_what_is_no_baseline_gets_the_whole_grammar(text: str) -> None:
+    with pytest.raises(ValueError, match=r"write run:ID .*, job:ID, branch:NAME, .*model:.*, or none"):
+        grammar.baseline(text)
