@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -180,3 +181,51 @@ def test_a_registry_that_wants_a_password(product: Product, base: Base, hub: Loc
     assert f"{closed.host} does not take the password of hf-train" in wrong.out
     assert "ghs_localwrong" not in wrong.out
     assert jobs(hub) == before
+
+
+# ---- verify ----
+
+
+def imported(engine: Engine, tmp_path: Path, name: str, files: dict[str, bytes]) -> str:
+    """An image of nothing but these files."""
+    root = tmp_path / name
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+        (root / path).chmod(0o755)
+    archive = tmp_path / f"{name}.tar"
+    subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
+    engine.run("import", str(archive), f"127.0.0.1:9/e2e/{name}:v1")
+    return f"127.0.0.1:9/e2e/{name}:v1"
+
+
+def test_an_image_that_a_training_could_start_in(product: Product, base_image: str) -> None:
+    done = product.call("image", "verify", base_image)
+    assert done.code == 0, done.out
+    assert "✓ platform: linux/amd64" in done.out
+    assert re.search(r"✓ python3: 3\.\d+\.\d+", done.out)
+    assert "! writable HOME as user 12345" in done.out, "a note: it runs as root"
+
+
+@pytest.mark.case(120)
+def test_what_is_missing_is_named(product: Product, base_image: str, tmp_path: Path) -> None:
+    smoke = tmp_path / "smoke.py"
+    smoke.write_text("print('::error::hello')\nraise SystemExit('this GPU is too small')\n", encoding="utf-8")
+    words = ("--library", "trl", "--multi-gpu", "--uv", "--smoke", str(smoke))
+    done = product.call("image", "verify", base_image, *words)
+    assert done.code == 2
+    assert "✗ trl: ModuleNotFoundError: No module named 'trl'" in done.out
+    assert "✗ smoke.py: this GPU is too small" in done.out
+    assert done.out.rstrip().endswith("trl, accelerate or torchrun, uv, smoke.py")
+    assert not [line for line in done.out.splitlines() if line.startswith("::")]
+
+
+@pytest.mark.case(118, 120)
+def test_an_image_without_a_shell_or_for_another_machine(product: Product, engine: Engine, tmp_path: Path) -> None:
+    # An ELF header for arm64 (e_machine 0xb7) behind a manifest that says amd64.
+    arm = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xb7\x00" + bytes(44)
+    bare = product.call("image", "verify", imported(engine, tmp_path, "bare", {"readme": b"x"}))
+    lying = product.call("image", "verify", imported(engine, tmp_path, "lying", {"bin/sh": arm}))
+    assert (bare.code, lying.code) == (2, 2)
+    assert "✗ shell: there is no /bin/sh" in bare.out
+    assert "✗ platform: its programs are for another machine than linux/amd64" in lying.out

@@ -16,8 +16,10 @@ import typer
 from hf_train import wiring
 from hf_train.clock import SystemClock
 from hf_train.commands.around import signals
+from hf_train.engine import verify as try_image
 from hf_train.errors import BadInput, ExitCode, RefusedByHub, TransientHubError, UserError
 from hf_train.hub import HuggingFaceHub
+from hf_train.images.checks import Wish
 from hf_train.images.listing import as_data, table
 from hf_train.images.model import Image
 from hf_train.images.pins import NAME, Pin, read_pins, write_pins
@@ -30,6 +32,7 @@ from hf_train.registry import OciRegistry
 from hf_train.values import Flavor, Secret
 from hf_train.wiring import Flags
 
+LIBRARIES = frozenset({"transformers", "trl", "axolotl", "unsloth", "diffusers"})
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="How to print it.")]
 
 
@@ -191,3 +194,36 @@ def _flavors(environ: Mapping[str, str]) -> tuple[Flavor, ...]:
         return tuple(HuggingFaceHub(environ.get("HF_ENDPOINT") or wiring.HUB, None).hardware())
     except (TransientHubError, RefusedByHub):
         return ()
+
+
+def verify(
+    image: Annotated[str, typer.Argument(help="An image, or a known name.")],
+    library: Annotated[str | None, typer.Option(help="A library that must be importable.")] = None,
+    multi_gpu: Annotated[bool, typer.Option("--multi-gpu", help="Ask for accelerate or torchrun.")] = False,
+    uv: Annotated[bool, typer.Option("--uv", help="Ask for uv, which runs scripts.")] = False,
+    smoke: Annotated[str | None, typer.Option(metavar="PATH", help="A Python file that must work in it.")] = None,
+) -> int:
+    """Run an image in the engine of this machine and see whether a training could start in it."""
+    console = wiring.console_of(Redactor(wiring.environment_secrets(os.environ)), os.environ)
+    known = {one.name: one for one in wiring.known_images()}
+    wish = Wish(library=library or (image if image in LIBRARIES else ""), multi_gpu=multi_gpu, uv=uv or image == "uv")
+    test = Path(smoke) if smoke else _smoke_of(image)
+    if test is not None and not test.is_file():
+        raise BadInput([f"--smoke: there is no file {smoke!r}"])
+    name = known[image].image if image in known else str(_reference(image))
+    with signals(), console.group(f"Try {name}"), console.untrusted():
+        checks = try_image(name, wish, test, console.remote)
+    for one in checks:
+        sign = "✓" if one.ok else "✗" if one.required else "!"
+        console.info(f"{sign} {one.name}{f': {one.detail}' if one.detail else ''}")
+    failed = [one for one in checks if not one.ok and one.required]
+    if failed:
+        console.error("Image not fit", f"{name}: {', '.join(one.name for one in failed)}")
+    return int(ExitCode.BAD_INPUT if failed else ExitCode.OK)
+
+
+def _smoke_of(name: str) -> Path | None:
+    """`images/NAME/smoke.py` of a checkout of ours."""
+    place = wiring.pins_file()
+    found = place.parent / name / "smoke.py" if place and NAME.fullmatch(name) else None
+    return found if found and found.is_file() else None

@@ -5,5 +5,6 @@ behind the same one, and the action installs nothing for it.
 """
 
 from hf_train.engine.builder import DockerBuilder
+from hf_train.engine.verify import verify
 
-__all__ = ["DockerBuilder"]
+__all__ = ["DockerBuilder", "verify"]

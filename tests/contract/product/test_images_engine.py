@@ -145,8 +145,7 @@ def build(recipe: Recipe, login: Login | None = LOGIN, secrets: Mapping[str, str
 
 
 def test_buildkit_gets_these_words_and_no_secret(docker: StandIn, recipe: Recipe) -> None:
-    caches = {"cache_to": "hft-cache-pr-7", "cache_from": ("hft-cache-pr-7", "hft-cache-main")}
-    assert build(recipe, **caches) == DIGEST
+    assert build(recipe, cache_to="hft-cache-pr-7", cache_from=("hft-cache-pr-7", "hft-cache-main")) == DIGEST
     (call,) = docker.calls("buildx", "build")
     words = call["argv"]
     place = words[-1].removesuffix("/context")
