@@ -72,6 +72,9 @@ image_app.command("list", help="Show the names that `image:` knows.")(_exits(com
 image_app.command("build", help="Build a Dockerfile and push it, unless what is built has not changed.")(
     _exits(commands.image.build)
 )
+image_app.command("verify", help="Run an image in this machine's engine: could a training start in it?")(
+    _exits(commands.image.verify)
+)
 app.add_typer(image_app, name="image")
 app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(
     _exits(commands.explain)
