@@ -14,7 +14,8 @@ import re
 MAX_LINE = 32_768
 """Characters kept of one segment; the rest is dropped. The longest real metric line seen is below 4,000."""
 
-_HEAD = 4  # bytes needed to tell the encoding
+_HEAD = 4  # bytes needed to tell the encoding, and an archive from a text
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zX": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 _CURSOR = re.compile(r"\x1b\[[0-9;?]*[ABCDEFGHJKSTfnsu]|\x08+")
 _CSI = re.compile(r"\x1b\[[0-9;:?<=>]*[ -/]*[@-~]")
 _OSC = re.compile(r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[()][A-Z0-9]|\x1b[=>78NOMc]")
@@ -50,6 +51,7 @@ class Segments:
         characters: Characters seen so far.
         unreadable: NUL characters and bytes that were not text.
         long_lines: Segments that were cut at `MAX_LINE`.
+        packed: The format of a compressed file, which is not read; empty for a log.
     """
 
     def __init__(self) -> None:
@@ -57,11 +59,17 @@ class Segments:
         self.characters = 0
         self.unreadable = 0
         self.long_lines = 0
+        self.packed = ""
         self._head: bytes | None = b""
         self._decoder: codecs.IncrementalDecoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._parts: list[str] = []
         self._held = 0
         self._dropping = False
+
+    @property
+    def no_text(self) -> bool:
+        """Whether the input is no log: compressed, or more than 3 % of its characters are not text."""
+        return bool(self.packed) or (self.unreadable > 8 and self.unreadable * 33 > self.characters)
 
     def feed(self, chunk: bytes | str) -> list[str]:
         """Take a chunk; return the segments that it finished, cleaned, without empty ones."""
@@ -71,6 +79,8 @@ class Segments:
             if len(self._head) < _HEAD:
                 return []
             data = self._begin()
+        if self.packed:
+            return []
         return self._take(self._decoder.decode(data))
 
     def close(self) -> tuple[list[str], list[str]]:
@@ -94,6 +104,9 @@ class Segments:
     def _begin(self) -> bytes:
         head = self._head or b""
         self._head = None
+        self.packed = next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
+        if self.packed:
+            return b""
         self.encoding, skip = _encoding(head[:_HEAD])
         self._decoder = codecs.getincrementaldecoder(self.encoding)("replace")
         return head[skip:]
@@ -188,11 +201,6 @@ def payload(text: str) -> str:
             break
         start = found.end()
     return text[start:]
-
-
-def looks_binary(characters: int, unreadable: int) -> bool:
-    """Whether so much is not text that the input is no log (more than 3 % of all characters)."""
-    return unreadable > 8 and unreadable * 33 > characters
 
 
 def _encoding(head: bytes) -> tuple[str, int]:

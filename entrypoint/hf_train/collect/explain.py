@@ -16,6 +16,8 @@ _HEADLINES = {
 }
 WARNINGS = {
     "empty-log": "The log is empty: there is nothing to read in it.",
+    "compressed-log": "This is a compressed file, not a text log: nothing was read from it. "
+    "Unpack it first: `zcat FILE | hf-train explain -`.",
     "binary-log": "This is not a text log (binary content): nothing was read from it.",
     "utf-16": "The log is UTF-16 and was read as such.",
     "line-too-long": "A line was longer than 32,768 characters; the rest of it was not read.",
@@ -36,7 +38,7 @@ def explain(reading: LogReading) -> str:
     Returns:
         Lines of plain text, ending with a line feed.
     """
-    for code in ("empty-log", "binary-log"):
+    for code in ("empty-log", "compressed-log", "binary-log"):
         if code in reading.warnings:
             return WARNINGS[code] + "\n"
     lines = [_HEADLINES[reading.status]]
@@ -60,8 +62,11 @@ def explain(reading: LogReading) -> str:
 
 
 def explain_json(reading: LogReading) -> str:
-    """The same as one strict JSON object, indented, ending with a line feed."""
-    return json.dumps(reading.to_json(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    """The same as one strict JSON object in ASCII, indented, ending with a line feed.
+
+    A runner obeys ``##[command]`` anywhere in a line that a step prints, so the second of two hashes is escaped.
+    """
+    return json.dumps(reading.to_json(), indent=2, allow_nan=False).replace("##", "#\\u0023") + "\n"
 
 
 def _progress(reading: LogReading) -> list[str]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hf_train.collect.causes import NEEDLES, Cause, Causes
-from hf_train.collect.cleaning import Segments, looks_binary, whole_tokens
+from hf_train.collect.cleaning import Segments, whole_tokens
 from hf_train.collect.families import FAMILIES, Family, Read
 from hf_train.collect.ledger import Ledger
 from hf_train.collect.links import NEEDLES as LINK_NEEDLES
@@ -152,7 +152,7 @@ class LogReader:
     def _finish(self) -> LogReading:
         segments, ledger, links = self._segments, self._ledger, self._links
         self._warn()
-        binary = looks_binary(segments.characters, segments.unreadable)
+        binary = segments.no_text
         cause = None if binary else self._causes.cause()
         status, cause = self._status(cause, binary=binary)
         tracker = ledger.tracker
@@ -179,10 +179,12 @@ class LogReader:
 
     def _warn(self) -> None:
         segments, ledger = self._segments, self._ledger
-        if not ledger.line:
-            ledger.warn("empty-log")
-        if looks_binary(segments.characters, segments.unreadable):
+        if segments.packed:
+            ledger.warn("compressed-log")
+        elif segments.no_text:
             ledger.warn("binary-log")
+        elif not ledger.line:
+            ledger.warn("empty-log")
         if segments.encoding != "utf-8":
             ledger.warn("utf-16")
         if segments.long_lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +9,10 @@ from typing import Annotated
 import typer
 
 from hf_train.collect.explain import explain as explain_text
+from hf_train.collect.explain import explain_json
 from hf_train.collect.reader import LogReader
 from hf_train.errors import BadInput
+from hf_train.untrusted import printable
 
 
 def explain(
@@ -31,7 +32,8 @@ def explain(
         raise BadInput([f"LOG: {log}: {error.strerror}"]) from error
     reading = reader.close()
     if output_format == "json":
-        print(json.dumps(reading.to_json(), indent=2, allow_nan=False))
+        print(explain_json(reading), end="")
     else:
-        print(explain_text(reading))
+        # The log's own words are quoted, and this may be a step of a workflow.
+        print("\n".join(printable(explain_text(reading).rstrip("\n"))))
     return 0

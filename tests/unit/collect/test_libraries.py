@@ -1,7 +1,7 @@
 """What users see of their libraries: `libraries.yaml`, `failures.yaml`, `traps.yaml` under `tests/fixtures/logs`.
 
-Each log is read whole and compared with all that is in it: a metric too much is as wrong as one that is missing. Then it
-is read with CRLF, with a rank in front of each line, in odd chunks, and cut: the reading must stay, and nothing be
+Each log is read whole and compared with all that is in it: a metric too much is as wrong as one that is missing. Then
+it is read with CRLF, with a rank in front of each line, in odd chunks, and cut: the reading must stay, and nothing be
 invented. A new library is one more entry there.
 """
 
