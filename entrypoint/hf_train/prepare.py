@@ -10,6 +10,7 @@ from typing import TypeVar
 from hf_train.approval import approval_of
 from hf_train.context import Context
 from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError, UserError
+from hf_train.header import adopt
 from hf_train.images.model import Chosen
 from hf_train.imaging import Wanted, build_image, choose_image
 from hf_train.inputs import Inputs, resolve_secrets
@@ -51,6 +52,7 @@ class Request:
         earlier: Jobs of this run that have ended: a smoke run, tries that the platform ended.
         approval: The commit of a pull request that somebody with write access approved; None when none was.
         not_approved: Why there is none, in words.
+        notes: What is worth knowing before the launch, in words.
     """
 
     inputs: Inputs
@@ -61,6 +63,7 @@ class Request:
     earlier: tuple[Attempt, ...] = ()
     approval: Approval | None = None
     not_approved: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,6 +145,7 @@ def examine(
         ports.workspace.read_text(_in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
     )
     plan = make_plan(request.inputs, request.context, facts, config_text=config)
+    plan = replace(plan, notes=(*request.notes, *plan.notes))
     findings += money_findings(plan, flavors)
     if not _would_reuse(plan, request, jobs or ()):
         over = problem(plan, request.context, jobs, plan.flavors, ports.clock.now())
@@ -227,6 +231,23 @@ def approved(request: Request, ports: Ports) -> Request:
         return replace(request, not_approved=answer.why_not)
     head = replace(context, pull=replace(context.pull, head_sha=answer.approval.sha))
     return replace(request, context=head, approval=answer.approval)
+
+
+def with_header(request: Request, ports: Ports) -> Request:
+    """The request with what the header of the repository's script may set; one by URL is not asked."""
+    inputs = request.inputs
+    if not inputs.script or _is_url(inputs.script):
+        return request
+    text = ports.workspace.read_text(_in_path(inputs, inputs.script))
+    if text is None:
+        return request
+    found = adopt(inputs, text, on_github=request.context.on_github)
+    return replace(
+        request,
+        inputs=found.inputs,
+        notes=(*request.notes, *found.notes),
+        problems=(*request.problems, *found.problems),
+    )
 
 
 def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_S) -> T:

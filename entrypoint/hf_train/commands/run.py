@@ -12,7 +12,7 @@ from hf_train.errors import RefusedByHub
 from hf_train.policy import why_no_token
 from hf_train.ports import Ports
 from hf_train.preflight import refusal
-from hf_train.prepare import Request, approved, examine, prepare
+from hf_train.prepare import Request, approved, examine, prepare, with_header
 from hf_train.report import verdict_of
 from hf_train.show import plan_json, show_findings, show_plan
 from hf_train.wiring import Flags
@@ -29,7 +29,7 @@ def run_with(flags: Flags, environ: Mapping[str, str]) -> int:
     with wired(flags, environ) as (asked, ports, token):
         if token is None and not asked.problems:
             return _without_token(asked, ports)
-        request = approved(asked, ports)
+        request = with_header(approved(asked, ports), ports)
         return int(verdict_of(pipeline.run(request, ports)).code)
 
 
@@ -48,7 +48,7 @@ def plan(flags: Flags, output_format: str, check: bool) -> int:
     # Standard output is the JSON alone; the runner reads masks on standard error just as well.
     stream = sys.stderr if output_format == "json" else None
     with wired(flags, os.environ, stream) as (asked, ports, token):
-        request = approved(asked, ports)
+        request = with_header(approved(asked, ports), ports)
         if not check:
             made, findings = prepare(request, ports, offline=token is None, look=False).plan, None
         else:

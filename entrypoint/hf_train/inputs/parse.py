@@ -51,7 +51,7 @@ class Inputs:
     """All inputs, parsed and checked on their own. Field names are the input names with `_` for `-`.
 
     Durations are whole seconds, costs are US dollars; `command` is the argv of the Job when a command was given;
-    `directions` are those that `metrics` and `gate` mark (`NAME:higher`).
+    `directions` are those that `metrics` and `gate` mark (`NAME:higher`); `given` are the names that a layer sets.
     """
 
     script: str | None = None
@@ -108,6 +108,7 @@ class Inputs:
     train_keys: tuple[str, ...] = ()
     required: bool = False
     local: bool = False
+    given: tuple[str, ...] = field(default=(), compare=False)
 
 
 def parse(layers: Layers) -> Inputs:
@@ -335,6 +336,7 @@ def _read(reader: _Reader) -> Inputs:
         train_keys=reader.many("train-keys", grammar.option_name),
         required=reader.one("required", grammar.boolean, False),
         local=reader.one("local", grammar.boolean, False),
+        given=tuple(sorted(name for name, raw in reader.given.items() if raw)),
     )
 
 

@@ -56,7 +56,7 @@ def test_tokens_are_no_flags() -> None:
 
 def test_each_input_has_one_row_one_variable_and_one_place() -> None:
     assert len(BY_NAME) == len(FIELDS)
-    marks = {"directions"}  # read out of the lines of metrics and gate
+    marks = {"directions", "given"}  # read out of the lines of metrics and gate; which layers set what
     assert {field.key for field in FIELDS} | marks == set(Inputs.__dataclass_fields__)
     assert BY_NAME["hf-token"].variable == "HF_TRAIN_HF_TOKEN"
 
