@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from hf_train.directions import Direction
-from hf_train.directions import direction as direction  # the projections ask for it here
+from hf_train.directions import Direction, direction
 from hf_train.gate import Judged
 from hf_train.report.words import DASH, code, number
 
