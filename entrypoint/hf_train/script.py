@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from difflib import SequenceMatcher
 from urllib.parse import urlsplit
 
 import httpx2
@@ -70,7 +71,11 @@ class ScriptFetcher:
         if parts.username or parts.password:
             return f"{host}: a URL with a user name in it is not fetched"
         if host not in HOSTS:
+            if known := _looks_like(host):
+                return f"{host} is not {known}, it only looks like it; a script from there would be a stranger's"
             return f"{host} is not a host that scripts are fetched from ({', '.join(sorted(HOSTS))}); check in a copy"
+        if parts.port not in (None, 443):
+            return f"{host}: port {parts.port} is not the one of https"
         if self._is_private(host):
             return f"{host} resolves to a private address"
         return ""
@@ -86,3 +91,11 @@ class ScriptFetcher:
         except OSError:
             return False  # the fetch itself will say so
         return any(not ipaddress.ip_address(address.partition("%")[0]).is_global for address in found)
+
+
+def _looks_like(host: str) -> str:
+    """The host that this one imitates: its name inside of another's, or but for a few letters; empty for none."""
+    plain = re.sub(r"[^a-z]", "", host)
+    alike = {known: SequenceMatcher(None, host, known).ratio() for known in HOSTS}
+    found = [known for known, ratio in alike.items() if ratio > 0.8 or known.split(".")[-2] in plain]
+    return max(found, key=lambda known: (alike[known], known), default="")

@@ -70,6 +70,18 @@ def test_without_code_the_command_is_bare() -> None:
     assert (job.command, job.volumes) == (("python", "-V"), ())
 
 
+@pytest.mark.case(23)
+@pytest.mark.parametrize(("where", "noted"), [("main", True), ("v1.0", True), ("a" * 40, False), ("a" * 41, True)])
+def test_a_script_by_an_address_that_moves_is_told(where: str, noted: bool) -> None:
+    facts = replace(FACTS, script_path=PurePosixPath(".hf-train/scripts/t.py"))
+    for url in (
+        f"https://huggingface.co/alice/s/resolve/{where}/t.py",
+        f"https://raw.githubusercontent.com/o/p/{where}/t.py",
+    ):
+        made = _of(facts, script=url)
+        assert any("names no commit" in note for note in made.notes) is noted
+
+
 def test_a_script_by_url_runs_from_the_snapshot() -> None:
     facts = replace(FACTS, script_path=PurePosixPath(".hf-train/scripts/t.py"))
     job = _of(facts, script="https://x.test/t.py", mount="/src").job

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from hf_train.context import Context
 from hf_train.inputs import Inputs
 from hf_train.plan.model import Facts
 from hf_train.plan.watching import watch_limit
 from hf_train.values import Flavor
+
+_PINNED = re.compile(r"/[0-9a-f]{40}(?:/|$)")
 
 
 def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | None) -> tuple[str, ...]:
@@ -17,6 +21,11 @@ def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | No
             notes.extend(survey.notes)
     if facts.image:
         notes.extend(facts.image.notes)
+    if inputs.script and facts.script_path and not _PINNED.search(inputs.script):
+        notes.append(
+            "The script's address names no commit, so it can change from one run to the next; put the 40 digits of a "
+            "commit in the place of the branch. The Job runs the bytes that were fetched now."
+        )
     if flavor is None:
         notes.append("The Hub's hardware list could not be read: the price is not known.")
     same_token = inputs.job_token is not None and inputs.job_token == inputs.hf_token
