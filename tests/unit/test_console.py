@@ -122,6 +122,18 @@ def test_messages_and_titles_are_escaped_as_the_runner_unescapes() -> None:
     assert console.text.count("\n") == 1
 
 
+def test_an_error_stands_beside_a_line_of_a_file() -> None:
+    console = _Console()
+    console.error("import", "no module", "src/a,b:c%.py\n::add-mask::x", 12)
+    (obeyed,) = Runner().read(console.text).obeyed
+    assert obeyed == Obeyed(
+        "error", "file=src/a%2Cb%3Ac%25.py%0A%3A%3Aadd-mask%3A%3Ax,line=12,title=import", "no module"
+    )
+    plain, stream = _plain()
+    plain.error("import", "no module", "src/a.py", 12)
+    assert stream.getvalue() == "error: src/a.py:12: import: no module\n"
+
+
 def test_an_annotation_is_cut_cleaned_and_redacted() -> None:
     console = _Console("hf_local_abc")
     console.notice("t hf_local_abc", "hf_local_abc \x1b[31mred\x1b[0m\u202e " + "x" * 9000)

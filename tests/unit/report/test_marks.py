@@ -43,7 +43,9 @@ def test_the_same_result_of_another_run_is_the_same() -> None:
     ],
 )
 def test_the_run_that_wrote_it(context: Context, expected: tuple[int, int]) -> None:
-    assert age(body(report(context=context))) == expected
+    text = body(report(context=context))
+    assert age(text) == expected
+    assert re.fullmatch(r"<!-- hf-train-result:[0-9a-f]{16}(:\d+\.\d+)? -->", text.split("\n")[1])
 
 
 def test_a_comment_without_the_line_has_no_age() -> None:
