@@ -413,6 +413,7 @@ def test_a_model_repo_is_a_baseline(world: World) -> None:
     assert "alice/none does not exist" in problems(world)
 
 
+@pytest.mark.case(40)
 def test_a_private_model_is_not_named_on_a_public_repository(world: World) -> None:
     world.hub.repos = {"alice/best": published("alice/best", {"all_results.json": b'{"x": 1}'}, private=True)}
     train(world, replace(ON_PULL, private=False), "0.92", baseline="model:alice/best")

@@ -68,6 +68,7 @@ def test_failed_training_is_reported_before_it_is_red(world: World) -> None:
     assert any(kind == "error" for kind, _, _ in world.console.annotations)
 
 
+@pytest.mark.case(63)
 @pytest.mark.case(60)
 @pytest.mark.parametrize(
     ("stage", "message", "code", "reason"),

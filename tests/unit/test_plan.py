@@ -159,6 +159,7 @@ def test_a_label_is_what_labels_allow(text: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9._-]{0,100}", label(text))
 
 
+@pytest.mark.case(15)
 @given(st.text(), st.text(min_size=1), st.text(min_size=1, max_size=300))
 def test_labels_of_hostile_names(workflow: str, repository: str, sha: str) -> None:
     context = replace(ON_GITHUB, workflow=workflow, repository=repository, sha=sha, pull=None)
@@ -174,6 +175,7 @@ BASE: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.case(69)
 @pytest.mark.parametrize(
     "change",
     [
@@ -199,6 +201,7 @@ def test_another_training_has_another_key(change: dict[str, Any]) -> None:
     assert plan(facts=facts, **{**BASE, **change}).key != plan(**BASE).key
 
 
+@pytest.mark.case(72)
 @pytest.mark.parametrize(
     "context",
     [
@@ -212,6 +215,7 @@ def test_another_place_in_the_workflow_has_another_key(context: Context) -> None
     assert plan(context=context).key != plan().key
 
 
+@pytest.mark.case(69, 105)
 def test_other_code_has_another_key() -> None:
     assert plan(facts=replace(FACTS, code=replace(SURVEY, digest="6" * 64))).key != plan().key
 
@@ -296,6 +300,7 @@ def test_a_value_that_dotenv_would_change_goes_by_name() -> None:
 # ---- the budget ----
 
 
+@pytest.mark.case(22, 65)
 @given(
     price=st.none() | st.floats(0, 100, allow_subnormal=False),
     timeout=st.integers(1, 30 * 86400),

@@ -76,6 +76,7 @@ def test_the_command_runs_in_a_writable_copy(shell: str, code: Path, tmp_path: P
     assert not (code / "dir" / "new").exists()
 
 
+@pytest.mark.case(105)
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("what", ["changed", "removed", "added", "list-cut"])
 def test_other_files_than_the_manifest_names_stop_it(shell: str, what: str, code: Path, tmp_path: Path) -> None:
@@ -93,6 +94,7 @@ def test_other_files_than_the_manifest_names_stop_it(shell: str, what: str, code
     assert "nothing was run" in done.stderr
 
 
+@pytest.mark.case(120)
 @pytest.mark.parametrize("shell", ["dash", "busybox"])
 def test_an_image_without_sha256sum_says_so_and_runs(shell: str, code: Path, tmp_path: Path) -> None:
     tools = tmp_path / "bin"

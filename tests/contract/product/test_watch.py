@@ -86,6 +86,7 @@ def test_logs_that_never_open_do_not_change_the_verdict(script: str, code: int, 
     assert "The log stream failed: HTTP 503" in (done.folder / "comment.md").read_text()
 
 
+@pytest.mark.case(78)
 @pytest.mark.case(77, 79)
 @pytest.mark.parametrize(
     "fault",
@@ -189,6 +190,7 @@ def test_a_timeout_on_the_hub_is_5(product: Product, account: Hub) -> None:
     assert "Job timeout" in (done.folder / "comment.md").read_text()
 
 
+@pytest.mark.case(63)
 @pytest.mark.case(60)
 @pytest.mark.parametrize(
     ("script", "reason", "words"),

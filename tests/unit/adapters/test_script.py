@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
-from hf_train import script as room
 from hf_train.errors import BadInput, LostSight
 from hf_train.script import MAX_BYTES, ScriptFetcher
 
@@ -45,8 +44,8 @@ def _serve(monkeypatch: pytest.MonkeyPatch, answer: Answer, address: str = "140.
     def resolve(host: str, port: int) -> list[tuple[int, int, int, str, tuple[str, int]]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
-    monkeypatch.setattr(room.httpx2, "stream", stream)
-    monkeypatch.setattr(room.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(httpx2, "stream", stream)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     return asked
 
 

@@ -118,6 +118,7 @@ def test_metrics_file() -> None:
     assert found.values["none"] is None
 
 
+@pytest.mark.case(26, 101)
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -224,6 +225,7 @@ def test_tensorboard_events() -> None:
     assert read_tensorboard_events(b"not an event file at all").problems
 
 
+@pytest.mark.case(26)
 @given(st.one_of(st.binary(max_size=400), st.text(max_size=300).map(str.encode)))
 def test_nothing_raises(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
@@ -241,6 +243,7 @@ _JSON = st.recursive(
 )
 
 
+@pytest.mark.case(26)
 @given(_JSON)
 def test_any_json_is_read_or_told(value: object) -> None:
     text = json.dumps(value)

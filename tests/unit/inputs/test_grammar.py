@@ -15,6 +15,7 @@ from hf_train.inputs import grammar
 from hf_train.values import LocalVolume, Volume
 
 
+@pytest.mark.case(16)
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
@@ -36,6 +37,7 @@ def test_a_duration_means_seconds(text: str, seconds: int) -> None:
     assert grammar.duration(text) == seconds
 
 
+@pytest.mark.case(16)
 @pytest.mark.parametrize(
     "text",
     ["0", "-5", "2w", "1e3", "abc", "", "m", "1.h", ".5h", "1h1h", "31d", "0.5s", "9" * 400, "1 30m", "3 0",
@@ -52,11 +54,13 @@ def test_parts_of_a_duration_add_up(hours: int, minutes: int, seconds: int) -> N
     assert grammar.duration(f"{hours}h{minutes}m{seconds}s") == hours * 3600 + minutes * 60 + seconds
 
 
+@pytest.mark.case(16)
 @pytest.mark.parametrize("text", ["true", "TRUE", " false "])
 def test_a_boolean_is_one_of_two_words(text: str) -> None:
     assert grammar.boolean(text) is (text.strip().lower() == "true")
 
 
+@pytest.mark.case(16)
 @pytest.mark.parametrize("text", ["", "yes", "1", "0", "on", "truthy", "'true'"])
 def test_what_only_looks_like_a_boolean_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="neither true nor false"):
@@ -78,6 +82,7 @@ def test_an_amount_is_digits_and_never_infinite(text: str) -> None:
         grammar.money(text)
 
 
+@pytest.mark.case(15)
 @pytest.mark.parametrize(
     "text",
     ["python:3.12", "ghcr.io/a/b:1", "localhost:5000/x@sha256:" + "a" * 64, "hf.co/spaces/alice/demo", "a/b+c"],
@@ -86,6 +91,7 @@ def test_an_image_reference(text: str) -> None:
     assert grammar.image(text) == text
 
 
+@pytest.mark.case(15)
 @pytest.mark.parametrize("text", ["--flavor", "-x", "a b", "", "a\nb", "$(id)", "a;b", "é"])
 def test_a_lost_option_is_no_image(text: str) -> None:
     with pytest.raises(ValueError, match="not an image"):
@@ -144,6 +150,7 @@ def test_an_assignment_has_a_name(text: str) -> None:
         grammar.assignment(text)
 
 
+@pytest.mark.case(7)
 @pytest.mark.parametrize("name", ["HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "PASSWORD", "my_secret"])
 def test_what_is_named_like_a_secret_may_not_stand_in_clear(name: str) -> None:
     with pytest.raises(ValueError, match="looks like a secret"):

@@ -33,6 +33,7 @@ def test_an_empty_variable_is_not_given() -> None:
     assert from_file({"timeout": "10m"}, **empty).timeout == 600
 
 
+@pytest.mark.case(21, 22)
 @pytest.mark.parametrize("field", [field for field in FIELDS if not field.from_file], ids=lambda field: field.name)
 def test_what_spends_or_speaks_for_somebody_is_never_read_from_the_file(field: object) -> None:
     name = getattr(field, "name", "")
@@ -142,6 +143,7 @@ def test_a_command_twice_is_refused() -> None:
     assert "both as --command and after '--'" in problem
 
 
+@pytest.mark.case(16)
 def test_all_problems_come_in_one_message() -> None:
     layers = Layers(
         file={"flavour": "t4", "hf-token": "x"},
@@ -179,6 +181,7 @@ def test_what_does_not_go_together(flags: dict[str, str], word: str) -> None:
     assert any(word in problem for problem in problems(Layers(flags={"command": "x", **flags})))
 
 
+@pytest.mark.case(15)
 @pytest.mark.parametrize("text", ["-c", "--help"])
 def test_a_script_is_no_option(text: str) -> None:
     assert any("starts with '-'" in problem for problem in problems(Layers(flags={"script": text})))

@@ -137,6 +137,7 @@ def test_the_tables_are_told_in_our_own_tree(name: str) -> None:
     assert foreign_nodes(text_of(name), links_of([read(one) for one in SITUATIONS[name][0]])) == []
 
 
+@pytest.mark.case(36)
 @examples(40)
 @given(st.lists(reports(), max_size=4), st.lists(st.tuples(TEXT, TEXT), max_size=2), st.booleans())
 def test_hostile_legs_are_told_in_our_own_tree(
@@ -173,6 +174,7 @@ def test_other_hubs_and_servers_have_their_links() -> None:
     ]
 
 
+@pytest.mark.case(40)
 def test_a_private_model_is_not_named_where_strangers_read() -> None:
     whole = read(PRIVATE)
     assert "alice/tiny-sft" in merge([whole])
