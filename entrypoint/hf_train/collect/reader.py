@@ -138,7 +138,8 @@ class LogReader:
         """The last line has no end: its last number may be cut, its error still counts."""
         self._ledger.line += 1
         self._causes.recent.append(text)
-        whole = whole_tokens(text)
+        # Inside of a cut dict there are no pairs of a line: whose they are stands behind the brace that is missing.
+        whole = whole_tokens(text) if text.count("{") <= text.count("}") else ""
         claimed = False
         for family, needles, read in self._rows:
             part = text if family.closed else whole

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hf_train.collect import LogReader, LogReading, explain, explain_json, read_log
+from hf_train.collect.curve import MAX_POINTS, Curves, thin
 from unit.collect.samples import SAMPLES, Sample, invented
 
 _PIECES = st.sampled_from(
@@ -86,10 +88,45 @@ def test_no_value_is_invented(data: bytes, cut: int) -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.file)
 def test_cut_at_every_hundredth_byte(sample: Sample) -> None:
     data = sample.data
+    whole = read_log([data])
+    addresses = {push.url for push in whole.pushes} | set(whole.tracker_urls)
     for end in range(0, len(data), 100):
         reading = read_log([data[:end]])
         assert invented(dict(reading.metrics), data[:end].decode("utf-8", "replace")) == {}, f"cut at {end}"
+        # Which bar is the training's, and so the step, may only be known later.
+        assert set(reading.metrics) - {"step"} <= set(whole.metrics), f"cut at {end}"
+        assert {*reading.model_urls, *reading.tracker_urls} <= addresses, f"cut at {end}"
         explain_json(reading)
+
+
+@given(st.lists(st.floats(-1e9, 1e9, width=32), max_size=300), st.integers(4, 60))
+def test_a_thinned_curve_keeps_first_last_minimum_and_maximum(values: list[float], limit: int) -> None:
+    points = [(float(step), value) for step, value in enumerate(values)]
+    kept = thin(points, limit)
+    assert len(kept) <= limit
+    assert set(kept) <= set(points)
+    assert kept == sorted(kept)
+    if points:
+        assert (kept[0], kept[-1]) == (points[0], points[-1])
+        assert (min(y for _, y in kept), max(y for _, y in kept)) == (min(values), max(values))
+
+
+@given(st.integers(1, 9000), st.integers(0, 10**6), st.sampled_from(["step", "epoch", "index"]))
+@example(2000, 0, "step")
+@example(2001, 1, "index")
+def test_a_curve_that_streams_is_thinned_alike(count: int, seed: int, axis: str) -> None:
+    rng = random.Random(seed)
+    values = [rng.choice((0.0, 1.0, rng.random(), -rng.random() * 1e6)) for _ in range(count)]
+    curves = Curves()
+    series = curves.series("loss", axis)
+    assert series is not None
+    for number, value in enumerate(values, 1):
+        series.add(None if axis == "index" else float(number), value)
+    kept = curves.finish(None)["loss"]
+    assert len(kept) <= min(count, MAX_POINTS)
+    assert (kept[0], kept[-1]) == ((1.0, values[0]), (float(count), values[-1]))
+    assert (min(y for _, y in kept), max(y for _, y in kept)) == (min(values), max(values))
+    assert all(values[int(x) - 1] == y for x, y in kept)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.file)
