@@ -16,7 +16,7 @@ LOCK := UV_NO_CONFIG=1 UV_CUSTOM_COMPILE_COMMAND='make lock' .venv/bin/uv pip co
 TEST := CI=true $(PY) -m pytest
 ENGINE := PYTHONPATH=tests $(PY) -m support.dockerd --
 
-.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e cases lint format docs lock bench clean
+.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e cases lint format docs lock image-locks bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -88,6 +88,9 @@ lock: .venv/.dev-ready ## Renew the three locks from pyproject.toml (packages at
 	$(LOCK) pyproject.toml -o entrypoint/requirements.txt
 	$(LOCK) --extra local -c entrypoint/requirements.txt pyproject.toml -o entrypoint/requirements-local.txt
 	$(LOCK) --extra local --group dev -c entrypoint/requirements-local.txt pyproject.toml -o requirements-dev.txt
+
+image-locks: .venv/.dev-ready ## Renew the locks of the training images (images/*/requirements.txt)
+	@scripts/image-locks.sh
 
 bench: .venv/.dev-ready ## Run the benchmarks against the real hf on the local Hub
 	@for file in bench/bench_*.py; do echo "== $$file"; $(PY) -I "$$file"; done
