@@ -76,6 +76,7 @@ def test_another_key_is_another_comment(step: Path, github: GitHubStub) -> None:
     ]
 
 
+@pytest.mark.case(25)
 def test_what_is_no_report_is_a_row_and_links_are_not_followed(
     step: Path, github: GitHubStub, capsys: pytest.CaptureFixture[str]
 ) -> None:
