@@ -1,4 +1,4 @@
-"""Signals, by process: whatever the moment, the Job is cancelled within seconds, and the report says so."""
+"""Signals, by process: the Job is cancelled within seconds, and the report says so. All moments: `test_kill.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.local_hub_process import LIVE, Hub
-from support.product import Live, Product, clean_environ, make_repo, on_github, write
+from support.product import Live, Product, clean_environ, make_repo, on_github
 
 WITHIN_S = 3.0
 SLEEP = ("--path", "none", "--", "sh", "-c", "trap '' INT; echo began; sleep 120")
@@ -74,28 +74,6 @@ def test_while_it_runs(signum: signal.Signals, product: Product, account: Hub) -
     assert not state(product).exists()
 
 
-@pytest.mark.case(54)
-def test_while_it_is_queued(product: Product, account: Hub) -> None:
-    account.fault("jobs schedule-seconds=60")
-    run = product.start(*SLEEP)
-    run.wait_for("was submitted")
-    stopped(run, account, signal.SIGTERM)
-    assert account.jobs()[0]["status"]["stage"] == "CANCELED"
-    assert not state(product).exists()
-
-
-@pytest.mark.case(55)
-@pytest.mark.parametrize("signum", CODES)
-def test_while_the_launch_is_on_its_way(signum: signal.Signals, product: Product, account: Hub) -> None:
-    """The Hub made the Job, its answer takes three seconds: no id is ever seen, only the label."""
-    account.fault("POST /api/jobs/* delay=3 after-effect")
-    run = product.start(*SLEEP)
-    wait_until(account.jobs)
-    stopped(run, account, signum)
-    assert account.jobs()[0]["status"]["stage"] == "CANCELED"
-    assert not state(product).exists()
-
-
 @pytest.mark.case(55, 66)
 def test_a_launch_that_the_hub_shows_late_is_found_all_the_same(product: Product, account: Hub) -> None:
     account.fault("POST /api/jobs/* delay=3 after-effect", "jobs listed-after=2")
@@ -115,35 +93,6 @@ def test_a_launch_that_never_reached_the_hub_leaves_the_label_to_the_cleanup(pro
     stopped(run, account, signal.SIGTERM)
     assert account.jobs() == []
     assert state(product).exists()
-
-
-def test_after_the_launch_was_done_and_its_answer_is_lost(product: Product, account: Hub) -> None:
-    account.fault("POST /api/jobs/* drop=after times=1")
-    run = product.start(*SLEEP)
-    wait_until(account.jobs)
-    stopped(run, account, signal.SIGTERM)
-    assert account.jobs()[0]["status"]["stage"] == "CANCELED"
-
-
-@pytest.mark.parametrize("signum", CODES)
-def test_while_the_code_is_sent(signum: signal.Signals, product: Product, account: Hub) -> None:
-    write(product.cwd, {"more.txt": "x" * 100_000})
-    account.fault("POST /api/buckets/*/*/batch delay=4")
-    run = product.start("--", "true")
-    wait_until(lambda: [one for one in account.requests("POST") if one["path"].endswith("/batch")])
-    stopped(run, account, signum)
-    assert account.jobs() == []
-
-
-@pytest.mark.case(54, 67)
-@pytest.mark.parametrize("signum", CODES)
-def test_while_the_store_does_not_answer(signum: signal.Signals, product: Product, account: Hub) -> None:
-    """hf_xet waits in native code, where no handler of Python runs."""
-    account.fault("POST /cas/** delay=20")
-    run = product.start("--", "true")
-    wait_until(lambda: account.requests("POST", "/cas/"))
-    stopped(run, account, signum)
-    assert account.jobs() == []
 
 
 def test_while_the_last_lines_are_read(product: Product, account: Hub) -> None:
