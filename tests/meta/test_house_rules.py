@@ -63,7 +63,7 @@ def test_nothing_is_piped_into_a_shell_or_evaluated() -> None:
 # nothing. `\\` at a line's end is joined with the next line.
 BLIND = {
     "pip without hashes": (
-        r"\bpip\b[^#]*\binstall\b(?!.*(?:--require-hashes|apt-get))",
+        r"^(?!.*apt-get).*\bpip\b[^#]*\binstall\b(?!.*--require-hashes)",
         "python -m pip install -U huggingface_hub",
     ),
     "a tool by name, whatever its version": (r"\b(?:uvx|pipx run|uv tool (?:run|install)|npx)\b", "uvx hf jobs ps"),
@@ -76,7 +76,7 @@ BLIND = {
         "run: python ${{ github.action_path }}/main.py",
     ),
     "a secret as an argument": (
-        r"--(?:token|password|hf-token|job-token|github-token)[= ]\"?\$|echo[^|]*\$\{?\w*(?:TOKEN|SECRET|PASSWORD)\b",
+        r"--(?:token|password|hf-token|job-token|github-token)[= ]\"?\$|echo[^|]*\$\{?\w*(?:TOKEN|SECRET|PASSWORD)\b[^|]*$",
         'hf auth login --token "$HF_TOKEN"',
     ),
     "a stored login": (r"\bhf auth login\b|\bdocker login\b.*(?:-p|--password)[= ]", "hf auth login"),
