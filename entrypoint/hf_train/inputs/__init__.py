@@ -1,6 +1,6 @@
 """The inputs: one table, three layers (file < environment < flag), all problems in one message. Pure."""
 
-from hf_train.inputs.fields import FIELDS, Field, Group
+from hf_train.inputs.fields import ENV_PREFIX, FIELDS, Field, Group
 from hf_train.inputs.parse import Inputs, Layers, parse, read, with_words
 from hf_train.inputs.secrets import resolve_secrets, weak_secrets
 
