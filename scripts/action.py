@@ -47,7 +47,7 @@ PARTS = {
         },
     ),
     "merge": Part(
-        does="Put the reports of several runs, or of a run that may not comment itself, into one table and one comment.",
+        does="Put reports of several runs, or of a run that may not comment itself, into one table and one comment.",
         takes=("comment-key", "github-token"),
         own={
             "reports": "Files or folders with reports (report.json), one per line.",

@@ -5,6 +5,7 @@ from hf_train.inputs.parse import Inputs, Layers, parse, read, with_words
 from hf_train.inputs.secrets import resolve_secrets, weak_secrets
 
 __all__ = [
+    "ENV_PREFIX",
     "FIELDS",
     "Field",
     "Group",
