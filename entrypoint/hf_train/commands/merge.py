@@ -15,6 +15,7 @@ from hf_train.console import PlainConsole
 from hf_train.context import Context
 from hf_train.errors import BadInput, ExitCode
 from hf_train.files import RunFiles
+from hf_train.people import GitHubPeople
 from hf_train.pulls import GitHubPulls
 from hf_train.report.merge import MAX_LEGS, Places, merge, parse_report
 from hf_train.reporter import marker
@@ -29,14 +30,25 @@ MAX_SEEN = 20_000
 
 def merge_reports(
     reports: Annotated[
-        list[Path],
-        typer.Argument(help=f"Report files, or folders to search for `{NAME}`.", metavar="REPORT.json|DIR..."),
-    ],
-    comment_key: Annotated[str | None, typer.Option(help="Key of the comment; workflow and job by default.")] = None,
-    legs: Annotated[int, typer.Option(help="How many legs there should be.", min=0, max=MAX_LEGS)] = 0,
+        list[Path] | None,
+        typer.Argument(
+            help=f"Report files, or folders to search for `{NAME}`; the lines of HF_TRAIN_REPORTS by default.",
+            metavar="[REPORT.json|DIR]...",
+        ),
+    ] = None,
+    comment_key: Annotated[
+        str | None, typer.Option(help="Key of the comment; workflow and job by default.", envvar="HF_TRAIN_COMMENT_KEY")
+    ] = None,
+    legs: Annotated[
+        int, typer.Option(help="How many legs there should be.", min=0, max=MAX_LEGS, envvar="HF_TRAIN_LEGS")
+    ] = 0,
 ) -> int:
     """`hf-train merge`: one table of several runs. A leg that failed is no failure of this command."""
     environ = os.environ
+    lines = environ.get("HF_TRAIN_REPORTS", "").splitlines()
+    reports = reports or [Path(line.strip()) for line in lines if line.strip()]
+    if not reports:
+        raise BadInput([f"REPORT.json|DIR: name at least one report, or a folder that holds a {NAME}"])
     context = wiring.context_of(environ)
     redact = Redactor(wiring.environment_secrets(environ))
     console = wiring.console_of(redact, environ)
@@ -55,16 +67,34 @@ def merge_reports(
 
 
 def _comment(context: Context, key: str, text: str, console: PlainConsole) -> None:
-    token = os.environ.get("HF_TRAIN_GITHUB_TOKEN") or os.environ.get("GITHUB_TOKEN")
-    if context.pull is None or not (token and context.repository):
+    given = os.environ.get("HF_TRAIN_GITHUB_TOKEN") or os.environ.get("GITHUB_TOKEN")
+    if not (given and context.repository):
+        return
+    token = Secret(given)
+    number = context.pull.number if context.pull else _followed(context, token, console)
+    if number is None:
         return
     first = marker(key)
-    pulls = GitHubPulls(context.api_url, Secret(token), context.repository)
-    url, problem = pulls.upsert_comment(context.pull.number, first, f"{first}\n{text}\n")
+    pulls = GitHubPulls(context.api_url, token, context.repository)
+    url, problem = pulls.upsert_comment(number, first, f"{first}\n{text}\n")
     if problem:
         console.warning("Report", f"The comment could not be written: {problem}.")
     else:
         console.info(url)
+
+
+def _followed(context: Context, token: Secret, console: PlainConsole) -> int | None:
+    """The pull request of the workflow run that this one follows (a fork's run may not comment itself).
+
+    Nothing that the followed run made says which one it is: the event names the commit, and GitHub the pull request
+    whose head that is.
+    """
+    if not context.followed_sha:
+        return None
+    number, problem = GitHubPeople(context.api_url, token, context.repository).pull_of(context.followed_sha)
+    if number is None:
+        console.warning("Report", f"There is no pull request to comment on: {problem}.")
+    return number
 
 
 def _read(paths: Sequence[Path]) -> tuple[list[Mapping[str, Any]], list[tuple[str, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +97,56 @@ def test_what_is_no_report_is_a_row_and_links_are_not_followed(
     for why in ("it is no plain file", "it is larger than 8 MB", "it is not JSON", "there is no report.json"):
         assert why in body
     assert "hf_localsecret1" not in body + capsys.readouterr().out
+
+
+def test_the_action_hands_its_inputs_over_as_variables(
+    step: Path, github: GitHubStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TRAIN_REPORTS", " reports/report-1 \n\nreports/report-2\n")
+    monkeypatch.setenv("HF_TRAIN_LEGS", "3")
+    monkeypatch.setenv("HF_TRAIN_COMMENT_KEY", "all legs")
+    assert main(["merge"]) == 0
+    (comment,) = github.comments()
+    assert comment.body.startswith("<!-- hf-train:all legs -->")
+    assert "3 legs: 2 completed, 1 without a report" in comment.body
+    for name in ("HF_TRAIN_REPORTS", "HF_TRAIN_LEGS", "HF_TRAIN_COMMENT_KEY"):
+        monkeypatch.setenv(name, "")
+    assert main(["merge"]) == 2
+    assert main(["merge", "reports"]) == 0
+
+
+def after(step: Path, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    """The step belongs to a workflow that follows the run of a fork's pull request."""
+    event = {"workflow_run": {"head_sha": head, "pull_requests": []}, "repository": {"private": False}}
+    path = step / "event.json"
+    path.write_text(json.dumps(event), encoding="utf-8")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(path))
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "workflow_run")
+    monkeypatch.setenv("GITHUB_REF", "refs/heads/main")
+
+
+@pytest.mark.case(25)
+def test_a_following_workflow_comments_where_github_says_and_not_where_the_report_says(
+    step: Path, github: GitHubStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    github.state.add_pull(8, head_sha="8" * 40)
+    report = step / "reports" / "report-1" / "report.json"
+    document = json.loads(report.read_text(encoding="utf-8"))
+    report.write_text(json.dumps({**document, "pull": 7, "sha": "1" * 40}), encoding="utf-8")
+    after(step, monkeypatch, "8" * 40)
+    assert main(["merge", "reports"]) == 0
+    assert [comment.number for comment in github.comments(8)] == [8]
+    assert github.comments() == []
+
+
+@pytest.mark.case(25)
+def test_a_commit_that_is_no_head_any_more_gets_no_comment(
+    step: Path, github: GitHubStub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    after(step, monkeypatch, "9" * 40)
+    assert main(["merge", "reports"]) == 0
+    assert github.comments() == []
+    assert "There is no pull request to comment on" in capsys.readouterr().out
 
 
 def test_no_report_at_all_is_bad_input(step: Path) -> None:
