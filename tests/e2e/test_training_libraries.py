@@ -127,7 +127,7 @@ def test_sentence_transformers_reports_its_model_card(trainings: Trainings, acco
     log = explained(done)
     assert log["progress"] == {"step": 80, "total": 80, "epoch": 4.0}
     told = {name: value for name, value in {**step, **evaluation, **end}.items() if not name.endswith(TIMES)}
-    told |= {f"sts-test_{one.metric_type}": one.metric_value for one in results if one.dataset_type == "sts-test"}
+    told |= {f"eval_sts-test_{one.metric_type}": one.metric_value for one in results if one.dataset_type == "sts-test"}
     assert disagreements(log["metrics"], {name: told[name] for name in told if name != "total_flos"}) == {}
     assert same_curve(log["curve"]["eval_sts-dev_spearman_cosine"], series(history, "eval_sts-dev_spearman_cosine"))
     assert log["model_urls"] == [f"{account.url}/{repo_id}"]

@@ -108,10 +108,10 @@ def test_sentence_transformers_evaluation_on_the_way_has_one_name() -> None:
     assert {name: value for name, value in reading.metrics.items() if "cosine" in name} == {
         "eval_sts-dev_pearson_cosine": 0.872,
         "eval_sts-dev_spearman_cosine": 0.8635,
-        "sts-test_pearson_cosine": 0.8763,
-        "sts-test_spearman_cosine": 0.8621,
+        "eval_sts-test_pearson_cosine": 0.8763,
+        "eval_sts-test_spearman_cosine": 0.8621,
     }
-    assert "sts-test_pearson_cosine" not in reading.curve
+    assert "eval_sts-test_pearson_cosine" not in reading.curve
 
 
 def test_sentence_transformers_evaluator_without_a_name() -> None:

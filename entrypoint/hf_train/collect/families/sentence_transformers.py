@@ -1,9 +1,9 @@
 """sentence-transformers' evaluator lines, which are glued to the bar. Its dict lines are the Trainer's (`dicts`).
 
-An evaluation on the way says so ("in epoch 1.0 after 13 steps"). Its lines have names and units of their own
-(``Accuracy@1: 1.25%``, ``MSE (*100)``), and the Trainer's dict tells the same numbers again as ``eval_<set>_...``: both
-get the dict's name and unit, so that no number stands there twice. Before and after a training, they stay as printed.
-Sources: reference §1.9, and the log lines of the evaluators of 6.2.
+Correlations are named as the Trainer names them, ``eval_<set>_pearson_cosine``, wherever they are printed. Other scores
+have names and units of their own (``Accuracy@1: 1.25%``, ``MSE (*100)``). Of an evaluation on the way ("in epoch 1.0
+after 13 steps") the Trainer's dict tells the same numbers again: they get its names and units, so that no number stands
+there twice. Before and after a training they stay as printed. Sources: reference §1.9, and the evaluators of 6.2.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ class _Evaluators:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._line = -_REACH
-        self._prefix = ""
-        self._set = ""
+        self._set = "eval_"
         self._function = ""
         self._kind = ""
         self._step: float | None = None
@@ -51,8 +50,7 @@ class _Evaluators:
         header = _HEADER.search(text) if " dataset" in text else None
         if header:
             self._line = self._ledger.line if header["training"] else -_REACH
-            self._prefix = "eval_" if header["training"] else ""
-            self._set = f"{header['set']}_" if header["set"] else ""
+            self._set = f"eval_{header['set']}_" if header["set"] else "eval_"
             self._step = float(header["step"]) if header["step"] else None
             self._function, self._kind = "", header["kind"]
         values = self._correlation(text)
@@ -68,7 +66,7 @@ class _Evaluators:
         if not found:
             return {}
         kind = f"_{found[1].lower().replace('dot-product', 'dot')}" if found[1] else ""
-        names = (f"{self._prefix}{self._set}{name}{kind}" for name in ("pearson", "spearman"))
+        names = (f"{self._set}{name}{kind}" for name in ("pearson", "spearman"))
         return dict(zip(names, map(to_number, found.group(2, 3)), strict=True))
 
     def _score(self, text: str) -> dict[str, float | None]:
@@ -76,12 +74,12 @@ class _Evaluators:
         if function:
             self._line, self._function = self._ledger.line, f"{function['name']}_"
             if function["sum"]:
-                self._set, self._kind = "NanoBEIR_mean_", "Information Retrieval"
+                self._set, self._kind = "eval_NanoBEIR_mean_", "Information Retrieval"
             return {}
         mse = _MSE.search(text)
         if mse:
             error = to_number(mse[1])
-            return {f"{self._prefix}{self._set}negative_mse": None if error is None else -error}
+            return {f"{self._set}negative_mse": None if error is None else -error}
         found = _SCORE.search(text)
         value = to_number(found[4]) if found else None
         if not found or value is None or not (found[2] or found[3] or self._kind.startswith(_PLAIN)):
@@ -90,7 +88,7 @@ class _Evaluators:
         metric = "ap" if found[3] and found[1] == "Average Precision" else _KEYS.get(found[1], found[1].lower())
         if found[5] or not self._kind.startswith("Information"):
             value = round(value / 100, 6)
-        return {f"{self._prefix}{self._set}{similarity}{metric}{found[2] or ''}": value}
+        return {f"{self._set}{similarity}{metric}{found[2] or ''}": value}
 
 
 def _make(ledger: Ledger) -> Read:
