@@ -76,7 +76,7 @@ BLIND = {
         "run: python ${{ github.action_path }}/main.py",
     ),
     "a secret as an argument": (
-        r"--(?:token|password|hf-token|job-token|github-token)[= ]\"?\$|echo[^|]*\$\{?\w*(?:TOKEN|SECRET|PASSWORD)\b[^|]*$",
+        r"--(?:[a-z]+-)?(?:token|password)[= ]\"?\$|echo[^|]*\$\{?\w*(?:TOKEN|SECRET|PASSWORD)\b[^|]*$",
         'hf auth login --token "$HF_TOKEN"',
     ),
     "a stored login": (r"\bhf auth login\b|\bdocker login\b.*(?:-p|--password)[= ]", "hf auth login"),

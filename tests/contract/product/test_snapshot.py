@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hf_train.snapshot import upload
 from support.local_hub_process import Hub
 from support.product import Product, commit, git, make_repo, on_github, write
 
@@ -209,6 +210,39 @@ def test_credential_files_and_our_own_names_are_refused(name: str, product: Prod
     assert f"path: {name} " in done.out
     assert "example" not in done.out
     assert account.requests() == []
+
+
+@pytest.mark.case(104)
+def test_a_secret_in_a_file_stops_the_run_and_reaches_nobody(product: Product, account: Hub, repo: Path) -> None:
+    token = "ghp_" + "qW3rT5yU7iO9pA1sD2fG4hJ6kL8zX0cVbNmQ"
+    write(repo, {"conf/settings.py": f"A = 1\nTOKEN = '{token}'\n", "train.py": f"key = '{account.token}'\n"})
+    commit(repo)
+    done = product.run("--", "true")
+    assert done.code == 2, done.out
+    assert "path: conf/settings.py:2 holds what looks like a secret (GitHub Token)" in done.out
+    assert "path: train.py:1 holds the value of a secret of this step" in done.out
+    assert token not in done.out
+    assert account.requests() == []
+    write(repo, {"conf/settings.py": f"TOKEN = '{token}'  # pragma: allowlist secret\n", "train.py": "print(1)\n"})
+    commit(repo)
+    assert product.run(*DETACH, "--", "true").code == 0
+
+
+@pytest.mark.case(107)
+def test_a_bucket_that_is_made_public_while_the_code_is_sent_gets_no_job(
+    product: Product, account: Hub, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring = upload.Uploader.bring
+
+    def slow(self: upload.Uploader, *words: Any) -> bool:
+        account.ask(f"/api/buckets/{account.user}/jobs-artifacts/settings", "PUT", {"private": False})
+        return bring(self, *words)
+
+    monkeypatch.setattr(upload.Uploader, "bring", slow)
+    done = product.run("--", "true", env={"GITHUB_EVENT_PATH": ""})
+    assert done.code == 2, done.out
+    assert "made it public while the code was sent" in done.out
+    assert account.launches() == []
 
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n"
