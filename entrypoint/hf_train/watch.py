@@ -16,7 +16,7 @@ from hf_train.values import JobRef, JobState, Outcome, Reason, Stage
 
 FIRST_POLL_S = 1.0
 LAST_POLL_S = 30.0
-POLL_GROWTH = 1.4
+POLL_GROWTH = 1.6
 OUTAGE_TOLERANCE_S = 1800.0
 GONE_AFTER_S = 10.0
 DRAIN_S = 15.0
@@ -24,7 +24,7 @@ RECONNECT_AFTER_LOOKS = 4
 TAKE_S = 1.0
 HEARTBEAT_S = 300.0
 JITTER = 0.1
-"""Share by which waits differ, so that the legs of a matrix do not ask in step."""
+"""Waits are longer by up to this share, so that the legs of a matrix do not ask in step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,7 +124,7 @@ class Watcher:
         """Set the next look. Each Job has a rhythm of its own, made from its id."""
         self._looks += 1
         spread = (hash((self.ref.id, self._looks)) % 1000) / 1000
-        self._next_look = now + max(at_least_s, self._interval * (1 - JITTER * spread))
+        self._next_look = now + max(at_least_s, self._interval * (1 + JITTER * spread))
         self._interval = min(self._interval * POLL_GROWTH, LAST_POLL_S)
 
     def _observe(self, state: JobState) -> None:
