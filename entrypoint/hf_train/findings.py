@@ -143,9 +143,10 @@ def _not_as_asked(link: ModelLink, notes: Sequence[str], plan: Plan) -> str:
     """
     asked = plan.expect.model_repo
     if asked and link.repo.lower() != asked.lower():
-        return f"Pushed elsewhere: {link.repo} got commit {link.revision[:7]}; {'; '.join(notes) or f'{asked} did not'}"
+        where = "a private repo" if link.private else link.repo
+        return f"Pushed elsewhere: {where} got commit {link.revision[:7]}; {'; '.join(notes) or f'{asked} did not'}"
     if link.has_weights is False:
-        return f"{link.repo} at {link.revision[:7]} holds no weights."
+        return f"The commit {link.revision[:7]} holds no weights."
     return ""
 
 

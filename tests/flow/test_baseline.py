@@ -116,6 +116,22 @@ def test_a_rerun_is_not_compared_with_its_own_first_attempt(world: World) -> Non
     assert baseline(world) == "branch main"
 
 
+@pytest.mark.parametrize("name", ["branch:main", f"commit:{A}", "run:60"])
+def test_not_even_when_the_first_attempt_is_named(world: World, name: str) -> None:
+    train(world, replace(ON_MAIN, run_id="60"), "0.90")
+    train(world, replace(ON_MAIN, run_id="60", run_attempt=2), "0.95", baseline=name)
+    assert baseline(world) == ""
+
+
+def test_a_job_that_is_taken_over_is_not_compared_with_itself(world: World) -> None:
+    train(world, replace(ON_MAIN, run_id="60"), "0.90")
+    job = report_json(world)["job-id"]
+    for path in stored(world):  # as if another workflow run had stored it
+        world.reports.stored[path] = world.reports.stored[path].replace("/actions/runs/60", "/actions/runs/59")
+    go(world, request(replace(ON_MAIN, run_id="60", run_attempt=2), None))
+    assert (report_json(world)["job-id"], baseline(world)) == (job, "")
+
+
 def test_a_rerun_of_an_old_push_is_not_compared_with_a_later_one(world: World) -> None:
     train(world, replace(ON_MAIN, run_id="60"), "0.80")
     train(world, replace(ON_MAIN, run_id="62", sha=B), "0.99")

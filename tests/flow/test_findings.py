@@ -26,7 +26,7 @@ def run(world: World, **flags: str) -> tuple[int, dict[str, Any]]:
 def with_weights(found: Published, *, weights: bool) -> Published:
     """The same commit, with or without weights."""
     assert found.link is not None
-    words = () if weights else (f"{found.link.repo} at {found.link.revision[:7]} holds no weights.",)
+    words = () if weights else (f"The commit {found.link.revision[:7]} holds no weights.",)
     return replace(found, link=replace(found.link, has_weights=weights), problems=words)
 
 
@@ -50,6 +50,12 @@ def test_pushed_elsewhere(world: World, required: str, code: int, model: str) ->
     words = "Pushed elsewhere: alice/other got commit ddddddd; alice/asked was created, but nothing was pushed to it"
     assert words in [report["model-note"], *report["problems"]]
     assert report["metrics"] == {"eval_loss": 0.25}, "it is this Job's commit all the same"
+
+
+def test_a_private_repo_elsewhere_is_not_named(world: World) -> None:
+    world.hub.repos = {"alice/asked": NOTHING, "alice/other": published("alice/other", private=True)}
+    _, report = run(world, model_repo="alice/asked", command=ELSEWHERE)
+    assert "Pushed elsewhere: a private repo got commit ddddddd" in report["model-note"]
 
 
 def test_a_model_that_could_not_be_looked_at_is_not_said_to_be_missing(
@@ -77,9 +83,9 @@ def test_a_commit_without_weights_is_no_model(world: World, required: str, code:
 
 
 def test_a_remark_on_the_commit_is_told(world: World) -> None:
-    world.hub.repos = {"alice/m": replace(published(), problems=("alice/m at ddddddd holds weights only.",))}
+    world.hub.repos = {"alice/m": replace(published(), problems=("The commit ddddddd holds weights only.",))}
     code, report = run(world, model_repo="alice/m")
-    assert (code, report["problems"]) == (0, ["alice/m at ddddddd holds weights only."])
+    assert (code, report["problems"]) == (0, ["The commit ddddddd holds weights only."])
 
 
 def test_a_metrics_file_that_nobody_pushed_is_told(world: World) -> None:

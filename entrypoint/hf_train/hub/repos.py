@@ -87,7 +87,7 @@ def published(api: HfApi, kind: str, repo: str, life: Life, extra: Sequence[str]
         mine = _mine(others, life)
         if mine:
             found = _proven(api, kind, repo, mine[0], _before([*others, *commits], life), extra)
-            words = f"{repo} was pushed to on {ref}, and not on main."
+            words = f"The commit {mine[0].commit_id[:7]} is on {ref}, and not on main."
             return replace(found, problems=(words, *found.problems)) if found.link else found
     return Published(link=None, note=_why_nothing(repo, commits, life))
 
@@ -168,8 +168,8 @@ def _proven(
 def _remarks(
     link: ModelLink, weights: Sequence[str], new: Mapping[str, str], old: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What a commit lacks."""
-    name = f"{link.repo} at {link.revision[:7]}"
+    """What a commit lacks. The repo is not named: it may be private, and the report public."""
+    name = f"The commit {link.revision[:7]}"
     if not weights:
         return (f"{name} holds no weights.",)
     if all(old.get(one) == new[one] for one in weights):

@@ -244,7 +244,8 @@ FIELDS: tuple[Field, ...] = (
         metavar="WHAT",
         default="the merge base's run, else the newest of the base branch",
         help="What to compare with: `run:ID` (of a workflow run), `job:ID`, `branch:NAME`, `commit:SHA`, `tag:NAME`, "
-        "`model:OWNER/NAME[@REVISION]`, a JSON file of the repository (a `report.json` or names and numbers), or `none`.",
+        "`model:OWNER/NAME[@REVISION]`, a JSON file of the repository (a `report.json` or names and numbers), "
+        "or `none`.",
     ),
     Field(
         name="gate",
@@ -259,7 +260,7 @@ FIELDS: tuple[Field, ...] = (
         group=Group.RESULT,
         switch=True,
         default="`true` when `model-repo` is given",
-        help="Fail (exit 6) when the training completed and published nothing.",
+        help="Fail (exit 6) when the training completed and published no model: nothing, no weights, or elsewhere.",
     ),
     Field(
         name="mode",

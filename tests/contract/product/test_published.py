@@ -183,7 +183,7 @@ def test_a_push_to_a_branch_or_a_pull_request_is_found_and_told(account: Hub) ->
     found = training.found()
     assert found.link is not None
     assert found.link.revision == commit
-    assert found.problems == (f"{repo} was pushed to on dev/1, and not on main.",)
+    assert found.problems == (f"The commit {commit[:7]} is on dev/1, and not on main.",)
     api.delete_branch(repo, branch="dev/1")
     operations = [CommitOperationAdd(path_in_repo="model.safetensors", path_or_fileobj=b"v" * 5000)]
     offered = api.create_commit(repo, operations, commit_message="End of training", create_pr=True)
