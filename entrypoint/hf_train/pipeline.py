@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -29,20 +29,22 @@ from hf_train.supersede import make_room
 from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
 from hf_train.watch import Policy, Watcher, cancel
 
+LastWord = Callable[[Report], Report | None]
 UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
 """Waits before each look for a Job whose POST a signal interrupted: the Hub may make it after we hung up. In all well
 below the 10 s that a runner leaves between the first signal and SIGKILL."""
 
 
-def run(request: Request, ports: Ports) -> Report:
-    """One whole run.
+def run(request: Request, ports: Ports, last_word: LastWord = lambda report: report) -> Report:
+    """One Job from its plan to its report.
 
     Args:
         request: What was asked for.
         ports: The world.
+        last_word: Given how the Job ended, the report to publish; None when another Job of the run follows.
 
     Returns:
-        The report, already published. Its verdict has the exit code.
+        The report, already published unless another Job follows. Its verdict has the exit code.
 
     Raises:
         UserError: The run was refused before there was a Job; that was reported too.
@@ -55,7 +57,7 @@ def run(request: Request, ports: Ports) -> Report:
     except UserError as error:
         reporter.refused(error, None)
         raise
-    return _Run(request, ports, reporter, prepared).go()
+    return _Run(request, ports, reporter, prepared, last_word).go()
 
 
 def skip(request: Request, ports: Ports, why: str) -> Report:
@@ -91,6 +93,7 @@ class _Run:
     ports: Ports
     reporter: Reporter
     prepared: Prepared
+    last_word: LastWord = lambda report: report
 
     @property
     def plan(self) -> Plan:
@@ -179,7 +182,11 @@ class _Run:
         reading = reader.close()
         try:
             findings = collect(reading, self.plan, ended.state, outcome, self.ports)
-            ended = self._compared(replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line)))
+            ended = replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line))
+            last = self.last_word(ended)
+            if last is None:
+                return ended
+            ended = self._compared(last)
             if outcome.signum is None:
                 ended = replace(ended, pr_cost_usd=of_pull(self.plan, ended.context, self.ports, ended.state))
         except Interrupted:

@@ -75,7 +75,7 @@ def problem(
             names = ", ".join(so_far.unknown[:3])
             what = f"What Job {names} costs is not known, so {limit.name} cannot be kept."
             return _finding("Spending not known", what, "Wait for its end, or set allow-unknown-price.")
-        if so_far.usd + budget.worst_case_usd > limit.usd:
+        if so_far.usd + (budget.ahead_usd or 0.0) + budget.worst_case_usd > limit.usd:
             return _finding(
                 f"Over {limit.name}",
                 f"{len(limit.jobs)} Job(s) of {limit.whose} cost {usd(so_far.usd)} (those that run, at worst); "

@@ -390,6 +390,8 @@ class Findings:
         hint: What to try next.
         tracker_urls: Links of trackers that the log names.
         progress: Last step seen, as `(step, total)`.
+        epoch: Epochs done by then, None when the log does not say.
+        steps_per_second: Speed, None when the log does not say.
         problems: What could not be read or is worth knowing, in words.
     """
 
@@ -404,4 +406,6 @@ class Findings:
     hint: str = ""
     tracker_urls: tuple[str, ...] = ()
     progress: tuple[int | None, int | None] = (None, None)
+    epoch: float | None = None
+    steps_per_second: float | None = None
     problems: tuple[str, ...] = ()

@@ -40,7 +40,14 @@ class MoneyHub(FakeHub):
     lives: list[Life] = field(default_factory=lambda: [Life()])
     jobs: dict[str, tuple[JobState, Life]] = field(default_factory=dict)
     dearest: float = 0.0
+    dearest_of_all: float = 0.0
     posts: int = 0
+    _before: frozenset[str] = frozenset()
+
+    def forget(self) -> None:
+        """Another run begins: what was paid until now is not that run's."""
+        self._before = frozenset(self.jobs)
+        self.dearest = self.dearest_of_all = 0.0
 
     def submit(self, spec: JobSpec, secrets: Mapping[str, Secret]) -> JobState:
         life = self.lives[min(self.posts, len(self.lives) - 1)]
@@ -53,19 +60,37 @@ class MoneyHub(FakeHub):
         self.submitted.append((spec, {name: value.reveal() for name, value in secrets.items()}))
         if life.error is None or life.stored:
             self.jobs[ref.id] = (state, life)
-        self.dearest = max(self.dearest, self.owed(spec) if life.error is None or life.stored else 0.0)
+        if life.error is None or life.stored:
+            self.dearest = max(self.dearest, self._owed(ref.id, spec, self._before))
+            self.dearest_of_all = max(self.dearest_of_all, self._owed(ref.id, spec, frozenset()) + self._others())
         if life.error is not None:
             raise life.error
         return state
 
-    def owed(self, spec: JobSpec) -> float:
-        """What all Jobs cost when this launch runs to its timeout; what has ended counts as it was."""
-        total = 0.0
-        for state, _ in self.jobs.values():
+    def _owed(self, new: str, spec: JobSpec, but: frozenset[str]) -> float:
+        """What the Jobs cost when the new one runs to its timeout; what has ended counts as it was."""
+        total = self._worst(spec)
+        for name, (state, _) in self.jobs.items():
+            if name == new or name in but:
+                continue
             now = self.look(state.ref)
-            if now.stage.is_terminal:
-                total += self._price(state.flavor) * -(-(now.running_s or 0.0) // 60)
-        return total + self._price(spec.flavor) * -(-spec.timeout_s // 60) * (spec.attempts or 1)
+            own = next(one for one, _ in self.submitted if one.labels == state.labels)
+            total += self._ran(now) if now.stage.is_terminal else self._worst(own)
+        return total
+
+    def _others(self) -> float:
+        """What Jobs of before cost; one that runs, at worst."""
+        minutes = {one.ref.id: int(one.labels.get("hft-minutes", "0")) for one in self.existing}
+        return sum(
+            self._ran(one) if one.stage.is_terminal else self._price(one.flavor) * minutes[one.ref.id]
+            for one in self.existing
+        )
+
+    def _worst(self, spec: JobSpec) -> float:
+        return self._price(spec.flavor) * -(-spec.timeout_s // 60) * (spec.attempts or 1)
+
+    def _ran(self, state: JobState) -> float:
+        return self._price(state.flavor) * -(-(state.running_s or 0.0) // 60)
 
     def _price(self, name: str) -> float:
         return next((one.usd_per_minute or 0.0 for one in self.flavors if one.name == name), 0.0)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from hf_train import pipeline
+from hf_train import pipeline, runs
 from hf_train.commands.around import signals, wired
 from hf_train.errors import RefusedByHub
 from hf_train.policy import why_no_token
@@ -30,7 +30,7 @@ def run_with(flags: Flags, environ: Mapping[str, str]) -> int:
         if token is None and not asked.problems:
             return _without_token(asked, ports)
         request = with_header(approved(asked, ports), ports)
-        return int(verdict_of(pipeline.run(request, ports)).code)
+        return int(verdict_of(runs.run(request, ports)).code)
 
 
 def _without_token(request: Request, ports: Ports) -> int:

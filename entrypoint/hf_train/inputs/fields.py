@@ -332,6 +332,22 @@ FIELDS: tuple[Field, ...] = (
         help="Launch although the Hub gives no price for the flavor; no limit can be kept then.",
     ),
     Field(
+        name="retry",
+        group=Group.CONTROL,
+        from_file=False,
+        metavar="N",
+        default="`0`",
+        help="How often to launch a new Job when the platform, not the training, ended one; never past `max-cost`.",
+    ),
+    Field(
+        name="smoke",
+        group=Group.CONTROL,
+        many=True,
+        metavar="KEY: VALUE",
+        help="Run a short Job first, by lines of `flavor: NAME`, `args: WORDS` (added to the command) and "
+        "`timeout: DURATION` (10m); the full run follows only when it fits `timeout` and `max-cost`.",
+    ),
+    Field(
         name="watch-timeout",
         group=Group.CONTROL,
         metavar="DURATION",

@@ -77,6 +77,14 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def retries(text: str) -> int:
+    """A whole number from 0 to 10."""
+    if not re.fullmatch(r"[0-9]{1,2}", text.strip()) or int(text) > 10:
+        message = f"{text!r} is not a whole number from 0 to 10"
+        raise ValueError(message)
+    return int(text)
+
+
 def money(text: str) -> float:
     """US dollars, `5` or `2.50`."""
     word = text.strip()

@@ -14,6 +14,7 @@ from hf_train.errors import BadInput
 from hf_train.gate import Condition, contradictions, parse_condition
 from hf_train.inputs import grammar
 from hf_train.inputs.fields import BY_NAME, ENV_PREFIX, FIELDS, Field
+from hf_train.inputs.smoke import Smoke, smoke
 from hf_train.values import LocalVolume, Secret, Volume
 
 T = TypeVar("T")
@@ -95,6 +96,8 @@ class Inputs:
     max_cost_per_pr: float | None = None
     max_cost_per_day: float | None = None
     allow_unknown_price: bool = False
+    retry: int = 0
+    smoke: Smoke | None = None
     watch_timeout: int | None = None
     on_watch_timeout: Literal["fail", "detach", "cancel"] | None = None
     comment: Literal["always", "on-change", "on-failure", "never"] = "always"
@@ -248,8 +251,9 @@ def _from_yaml(one: Field, value: object) -> Raw | None:
         return None
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
         return tuple(_scalar(item) for item in value)
-    if isinstance(value, dict) and one.name == "env" and not any(isinstance(v, dict | list) for v in value.values()):
-        return tuple(f"{key}={_scalar(item)}" for key, item in value.items())
+    if isinstance(value, dict) and not any(isinstance(item, dict | list) for item in value.values()):
+        joint = {"env": "=", "smoke": ": "}.get(one.name)
+        return tuple(f"{key}{joint}{_scalar(item)}" for key, item in value.items()) if joint else None
     return None
 
 
@@ -323,6 +327,8 @@ def _read(reader: _Reader) -> Inputs:
         max_cost_per_pr=reader.one("max-cost-per-pr", grammar.money, cast("float | None", None)),
         max_cost_per_day=reader.one("max-cost-per-day", grammar.money, cast("float | None", None)),
         allow_unknown_price=reader.one("allow-unknown-price", grammar.boolean, False),
+        retry=reader.one("retry", grammar.retries, 0),
+        smoke=_smoke(reader),
         watch_timeout=reader.one("watch-timeout", grammar.duration, cast("int | None", None)),
         on_watch_timeout=reader.one("on-watch-timeout", _after_watch, cast("Any", None)),
         comment=word("comment", ("always", "on-change", "on-failure", "never"), "always"),
@@ -346,6 +352,15 @@ def _directions(reader: _Reader, marks: Sequence[tuple[str, Direction | None]]) 
         if way and found.setdefault(name, way) != way:
             reader.problems.append(f"metrics and gate: {name} is marked both higher and lower; keep one")
     return found
+
+
+def _smoke(reader: _Reader) -> Smoke | None:
+    lines = reader.many("smoke", str)
+    try:
+        return smoke(lines) if lines else None
+    except ValueError as error:
+        reader.problems.append(f"smoke: {error}")
+        return None
 
 
 def _supersede(text: str) -> Any:
@@ -406,6 +421,8 @@ def _across(inputs: Inputs, reader: _Reader) -> Sequence[str]:
         problems.extend(f"{name}: it needs dockerfile" for name in _BUILD_ONLY if reader.text(name))
     if inputs.args and not inputs.script:
         problems.append("args: they belong to script; put them into command")
+    if inputs.smoke and inputs.smoke.args and inputs.command[:2] == ("sh", "-ec"):
+        problems.append("smoke: args cannot be added to a command that a shell runs; give script, or a plain command")
     problems.extend(_mounts(inputs))
     problems.extend(_lease(inputs))
     problems.extend(f"gate: {problem}" for problem in contradictions(inputs.gate, inputs.directions))

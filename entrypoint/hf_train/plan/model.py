@@ -77,6 +77,7 @@ class Budget:
         max_day_usd: The user's limit of any 24 hours of the repository.
         unknown_price_allowed: Whether to launch what has no known price.
         spent_usd: What this run has paid already.
+        ahead_usd: What a smoke run before it can cost; 0 without one, None when its price is not known.
         estimate: What it will take by what earlier ones took; None when there were none.
     """
 
@@ -87,6 +88,7 @@ class Budget:
     max_day_usd: float | None = None
     unknown_price_allowed: bool = False
     spent_usd: float = 0.0
+    ahead_usd: float | None = 0.0
     estimate: Estimate | None = None
 
 

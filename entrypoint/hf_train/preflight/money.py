@@ -33,9 +33,14 @@ def _price(plan: Plan, *, asked: bool) -> list[Finding]:
     worst = budget.worst_case_usd
     if worst is None:
         return _unknown(plan) if asked or budget.max_usd is not None else []
-    if budget.max_usd is None or budget.spent_usd + worst <= budget.max_usd:
+    if budget.ahead_usd is None and not budget.unknown_price_allowed:
+        what = "The Hub has no price for the flavor of the smoke run."
+        return [Finding(level="error", title="Price not known", what=what, field="smoke")]
+    ahead = budget.ahead_usd or 0.0
+    if budget.max_usd is None or budget.spent_usd + ahead + worst <= budget.max_usd:
         return []
     before = f" after the {usd(budget.spent_usd)} that this run has paid already" if budget.spent_usd else ""
+    before += f", and its smoke run {usd(ahead)}" if ahead else ""
     what = (
         f"{job.flavor} for {job.timeout_s} s, {job.attempts or 1} attempt(s), can cost {usd(worst)}{before}; "
         f"max-cost is {usd(budget.max_usd)}."

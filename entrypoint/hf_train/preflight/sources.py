@@ -31,7 +31,7 @@ def options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def pushes(words: Sequence[str], config: str | None) -> bool:
     """Whether the training is told to push to the Hub."""
-    given = [*options(words), *_configured(config)]
+    given = [*options(words), *configured(config)]
     return any(
         (name == "push_to_hub" and value.strip().lower() not in {"false", "0", "no"}) or (name in _PUSHED and value)
         for name, value in given
@@ -40,14 +40,14 @@ def pushes(words: Sequence[str], config: str | None) -> bool:
 
 def target(words: Sequence[str], config: str | None) -> str:
     """The repo that the training is told to push to; empty when none is named with its owner."""
-    named = [value for name, value in (*options(words), *_configured(config)) if name in _PUSHED]
+    named = [value for name, value in (*options(words), *configured(config)) if name in _PUSHED]
     return next((value for value in named if _REPO.fullmatch(value)), "")
 
 
 def loaded(words: Sequence[str], config: str | None) -> tuple[Source, ...]:
     """Models and data sets that the training loads, at most `MAX_SOURCES`."""
     found: list[Source] = []
-    for name, value in (*options(words), *_configured(config)):
+    for name, value in (*options(words), *configured(config)):
         kind = _kind(name)
         if kind and _REPO.fullmatch(value):
             found.append((kind, value))
@@ -62,7 +62,7 @@ def _kind(name: str) -> str:
     return "dataset" if _DATASET.search(name) else "model" if _MODEL.search(name) else ""
 
 
-def _configured(config: str | None) -> list[tuple[str, str]]:
+def configured(config: str | None) -> list[tuple[str, str]]:
     """Names and words of a YAML configuration; `datasets: [{path: X}]` is `datasets` and X."""
     try:
         loaded = yaml.safe_load(config) if config else None
@@ -81,5 +81,5 @@ def _walk(name: str, value: object, depth: int) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for one in value:
             yield from _walk(name, one, depth + 1)
-    elif isinstance(value, str | bool):
-        yield name, str(value).lower() if isinstance(value, bool) else value
+    elif isinstance(value, str | bool | int | float):
+        yield name, str(value).lower() if isinstance(value, bool) else str(value)

@@ -44,8 +44,9 @@ def test_what_spends_or_speaks_for_somebody_is_never_read_from_the_file(field: o
 
 def test_the_fields_that_a_file_may_not_set() -> None:
     assert {field.name for field in FIELDS if not field.from_file} == {
-        "namespace", "max-cost", "max-cost-per-pr", "max-cost-per-day", "allow-unknown-price", "hf-token", "job-token", "github-token", "required", "local",
-        "build-repository", "build-user", "build-token",
+        "namespace", "max-cost", "max-cost-per-pr", "max-cost-per-day", "allow-unknown-price", "retry", "hf-token",
+        "job-token", "github-token", "required", "local", "build-repository", "build-user", "build-token",
+        "approve-label", "train-keys",
     }  # fmt: skip
 
 
@@ -349,3 +350,50 @@ def test_directions_are_read_from_metrics_and_gate() -> None:
 )
 def test_a_gate_that_means_the_opposite_is_refused(metrics: str, gate: str, problem: str) -> None:
     assert problem in " ".join(flag_problems(metrics=metrics, gate=gate))
+
+
+# ---- smoke and retry ----
+
+
+def test_smoke_is_a_block_of_lines() -> None:
+    made = parse(
+        Layers(flags={"command": "x", "smoke": "# short\nflavor: t4-small\nargs: --a 'b c'\n\ntimeout: 5m"})
+    ).smoke
+    assert made is not None
+    assert (made.flavor, made.args, made.timeout_s) == ("t4-small", ("--a", "b c"), 300)
+    assert parse(Layers(flags={"command": "x", "smoke": ("timeout: 90s", "args: -n 1")})).smoke is not None
+    mapping: dict[str, object] = {"command": "x", "smoke": {"timeout": "5m", "args": "--max_steps 20"}}
+    made = parse(Layers(file=mapping)).smoke
+    assert made is not None
+    assert (made.flavor, made.args, made.timeout_s) == (None, ("--max_steps", "20"), 300)
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        ("flavour: x", "did you mean flavor?"),
+        ("steps: 20", "is not one of the lines flavor: NAME, args: WORDS, timeout: DURATION"),
+        ("true", "is not one of the lines"),
+        ("timeout: soon", "'soon' is not a duration"),
+        ("flavor: T4 small", "is not a flavor name"),
+        ("args: 'x", "check its quotes"),
+        ("timeout: 5m\ntimeout: 6m", "timeout is given twice"),
+    ],
+)
+def test_smoke_with_something_else_in_it(block: str, says: str) -> None:
+    with pytest.raises(BadInput, match="smoke: ") as caught:
+        parse(Layers(flags={"command": "x", "smoke": block}))
+    assert says in str(caught.value)
+
+
+def test_smoke_words_cannot_be_added_to_a_shell_line() -> None:
+    with pytest.raises(BadInput, match="smoke: args cannot be added"):
+        parse(Layers(flags={"command": "a && b", "smoke": "args: --x"}))
+    assert parse(Layers(flags={"command": "a && b", "smoke": "timeout: 5m"})).smoke is not None
+
+
+@pytest.mark.parametrize("text", ["lots", "-1", "11", "1.5", "true"])
+def test_retry_is_a_small_number(text: str) -> None:
+    with pytest.raises(BadInput, match=r"retry: .* is not a whole number from 0 to 10"):
+        parse(Layers(flags={"command": "x", "retry": text}))
+    assert parse(Layers(flags={"command": "x", "retry": "2"})).retry == 2
