@@ -138,7 +138,7 @@ def test_the_tables_are_told_in_our_own_tree(name: str) -> None:
 
 
 @pytest.mark.case(36)
-@examples(40)
+@examples(15)
 @given(st.lists(reports(), max_size=4), st.lists(st.tuples(TEXT, TEXT), max_size=2), st.booleans())
 def test_hostile_legs_are_told_in_our_own_tree(
     legs: list[Report], missing: list[tuple[str, str]], public: bool
@@ -149,7 +149,7 @@ def test_hostile_legs_are_told_in_our_own_tree(
     assert len(text.encode("utf-16-le")) // 2 <= 60_000
 
 
-@examples(60)
+@examples(40)
 @given(st.sampled_from(["headline", "job-url", "model-repo", "run-url", "comment-url", "comment-key", "stage"]), TEXT)
 def test_no_field_of_a_report_gets_out(field: str, text: str) -> None:
     whole = {**read(leg("a", 0.4, 0.9)), field: f"https://github.com/{text}" if field.endswith("url") else text}

@@ -96,7 +96,7 @@ _JSON = st.recursive(
 )
 
 
-@examples(300)
+@examples(150)
 @given(st.sampled_from(sorted(FIELDS)), _JSON)
 def test_our_checker_and_the_validator_agree(key: str, value: object) -> None:
     document = {**deepcopy(WHOLE), key: value}
