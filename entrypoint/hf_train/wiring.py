@@ -40,7 +40,10 @@ from hf_train.values import Secret
 CONFIG_FILE = ".github/hf-train.yml"
 HUB = "https://huggingface.co"
 Flags = Mapping[str, str | tuple[str, ...]]
-_TOKENS = ("HF_TOKEN", "HF_TRAIN_HF_TOKEN", "HF_TRAIN_JOB_TOKEN", "HF_TRAIN_GITHUB_TOKEN", "GITHUB_TOKEN")
+_TOKENS = (
+    *("HF_TOKEN", "HF_TRAIN_HF_TOKEN", "HF_TRAIN_JOB_TOKEN", "HF_TRAIN_BUILD_TOKEN"),
+    *("GITHUB_TOKEN", "HF_TRAIN_GITHUB_TOKEN"),
+)
 
 
 def context_of(environ: Mapping[str, str]) -> Context:
@@ -204,8 +207,10 @@ def job_environment(inputs: Inputs, environ: Mapping[str, str]) -> Mapping[str, 
 
 
 def environment_secrets(environ: Mapping[str, str]) -> list[str]:
-    """Values of the token variables that this step knows."""
-    return [environ[name] for name in _TOKENS if environ.get(name)]
+    """Values of the token variables that this step knows, and of the secrets that its variables name."""
+    listed = "\n".join(environ.get(name, "") for name in ("HF_TRAIN_SECRETS", "HF_TRAIN_BUILD_SECRETS"))
+    names = dict.fromkeys([*_TOKENS, *listed.replace(",", "\n").split()])
+    return [environ[name] for name in names if environ.get(name)]
 
 
 def _job_token(inputs: Inputs, environ: Mapping[str, str]) -> Secret | None:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TextIO
 
 from hf_train import wiring
+from hf_train.console import PlainConsole
 from hf_train.errors import ExitCode, Interrupted, UserError
 from hf_train.local import local_hub as run_local_hub
 from hf_train.ports import Ports
@@ -35,19 +36,19 @@ def guarded(command: Callable[[], int], words: Sequence[str]) -> int:
     try:
         return command()
     except UserError as error:
-        wiring.console_of(Redactor(()), os.environ).error(
-            error.title, "\n".join(p for p in (error.message, error.hint) if p)
-        )
+        _console().error(error.title, "\n".join(p for p in (error.message, error.hint) if p))
         return int(error.exit_code)
     except Interrupted as stop:
         return int(stop.exit_code)
     except Exception as error:  # noqa: BLE001  (a bug of ours must be told from a failed training)
-        redact = Redactor(wiring.environment_secrets(os.environ))
-        wiring.console_of(redact, os.environ).error(
-            "A bug in hf-train", f"{type(error).__name__}: {error}. Please report it."
-        )
-        print(redact(traceback.format_exc()))
+        console = _console()
+        console.error("A bug in hf-train", f"{type(error).__name__}: {error}. Please report it.")
+        console.info(traceback.format_exc().rstrip())  # it may quote what a Job said
         return int(ExitCode.BUG)
+
+
+def _console() -> PlainConsole:
+    return wiring.console_of(Redactor(wiring.environment_secrets(os.environ)), os.environ)
 
 
 @contextmanager

@@ -130,9 +130,9 @@ def test_a_flood_of_findings_is_cut() -> None:
 )
 def test_no_hostile_file_takes_long(seed: str) -> None:
     text = "".join((seed * 1000)[:3900] + "\n" for _ in range(10)) + seed * 50_000
-    began = time.perf_counter()
+    began = time.process_time()
     list(shaped("x.py", text.encode()))
-    assert time.perf_counter() - began < 3.0
+    assert time.process_time() - began < 3.0
 
 
 @given(st.binary(max_size=200))
