@@ -1,11 +1,12 @@
-"""Following 200,000 log lines: `hf-train run` against the real `hf jobs run`, and the two readers alone on a replay.
+"""Following 200,000 log lines: `hf-train run` against the real `hf jobs run`, the two streams alone on a replay, and
+`hf-train explain`, which reads the results out of the same lines, against the `hf jobs logs` that only prints them.
 
     python bench/bench_logs.py [--lines N] [--rounds N]
 
 All of them follow Jobs of one local Hub that print the same lines. Prints wall time, CPU seconds and peak resident set
 of each client process (`wait4`), how many of the lines came through, and the ratios; the best of the rounds counts.
 `hf-train run` also reads results from every line and keeps the log in `job.log`, where its lines are counted (it shows
-fewer). Exits with 1 when a line is lost, or when the reader alone is slower or hungrier than `hf jobs logs -f`.
+fewer). Exits with 1 when a line is lost, or when the stream alone is slower or hungrier than `hf jobs logs -f`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ sys.path.insert(0, str(ROOT / "entrypoint"))
 
 from hf_train.local_hub.pytest import LocalHubHandle, running  # noqa: E402
 
+EXPLAIN = "hf-train explain"
 HF = Path(sys.executable).with_name("hf")
 PRINTER = """
 import sys
@@ -73,7 +75,7 @@ def measure(words: list[str], env: Mapping[str, str], cwd: Path) -> Cost:
 
 
 def clients(hub: LocalHubHandle, job: str, lines: int) -> dict[str, list[str]]:
-    """What is measured: two that launch and follow, two that replay the log of one Job."""
+    """What is measured: two that launch and follow, two that replay the log of one Job, one that reads its file."""
     line = ["python", "-c", PRINTER, str(lines)]
     program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from hf_train.cli import main; sys.exit(main())"
     ours = [sys.executable, "-I", "-c", program, str(ROOT / "entrypoint")]
@@ -82,6 +84,7 @@ def clients(hub: LocalHubHandle, job: str, lines: int) -> dict[str, list[str]]:
         "hf jobs run": [str(HF), "jobs", "run", "python:3.12", "--", *line],
         "hf-train run": [*ours, "run", "--path", "none", "--comment", "never", "--report-dir", "report", "--", *line],
         "hf jobs logs -f": [str(HF), "jobs", "logs", "-f", job],
+        EXPLAIN: [*ours, "explain", "--format", "json", "lines.txt"],
         "hf-train reader": [sys.executable, "-I", "-c", READER, str(ROOT / "entrypoint"), url, hub.token],
     }
 
@@ -101,14 +104,15 @@ def show(costs: Mapping[str, Cost], lines: int) -> bool:
     print(f"{'client':18}{'wall s':>8}{'CPU s':>8}{'peak MB':>9}{'lines':>9}")
     for name, cost in costs.items():
         print(f"{name:18}{cost.wall_s:8.2f}{cost.cpu_s:8.2f}{cost.peak_mb:9.0f}{cost.lines:9}")
-    for ours, theirs in (("hf-train run", "hf jobs run"), ("hf-train reader", "hf jobs logs -f")):
+    pairs = (("hf-train run", "hf jobs run"), ("hf-train reader", "hf jobs logs -f"), (EXPLAIN, "hf jobs logs -f"))
+    for ours, theirs in pairs:
         a, b = costs[ours], costs[theirs]
         print(
             f"{ours} / {theirs}: wall {a.wall_s / b.wall_s:.2f}, CPU {a.cpu_s / b.cpu_s:.2f}, "
             f"peak memory {a.peak_mb / b.peak_mb:.2f}"
         )
     reader, theirs_alone = costs["hf-train reader"], costs["hf jobs logs -f"]
-    whole = all(cost.lines == lines for cost in costs.values())
+    whole = all(cost.lines == lines for name, cost in costs.items() if name != EXPLAIN)
     return whole and reader.wall_s <= theirs_alone.wall_s and reader.peak_mb <= theirs_alone.peak_mb
 
 
@@ -139,6 +143,8 @@ def main() -> int:
         print(
             f"{options.lines} lines, {size:.0f} MB of events; the Hub took them in {time.perf_counter() - start:.2f} s"
         )
+        with (work / "lines.txt").open("wb") as kept_lines:
+            subprocess.run([str(HF), "jobs", "logs", "-f", job], env=env, stdout=kept_lines, check=True)
         costs = {
             name: best([measure(words, env, work) for _ in range(options.rounds)])
             for name, words in clients(hub, job, options.lines).items()

@@ -21,7 +21,7 @@ NEEDLES = (
     "rror", "ERROR", "xception", "raceback", "illed", "xit", "ignal", "SIG", "ssert", "No space",
     "of memory", "ed memory", "ate memory", "ough memory", "return code", "what()",
     "ailed", "imeout", "IME LIMIT", "enied", "ot found", "No module", "CUDA", "GPU", "\u00d7 ", "egmentation", "bort",
-    "erminated", "nvalid", "s nan", "d nan", "t nan", "nan or", " is inf",
+    "erminated", "nvalid", "s nan", "d nan", "t nan", "nan or", "or NaN", " is inf", "open file",
     "orbidden", "gated", "Read-only", "template", "required", "unrecognized",
     "expired", "rank ", "Root Cause", "SignalException", "direct cause", "handling of",
     "Could not", "ush_to_hub", "reate_commit", "pload",

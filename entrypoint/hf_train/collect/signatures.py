@@ -46,6 +46,7 @@ SIGNATURES = (
         r"|RESOURCE_EXHAUSTED: Out of memory|ResourceExhaustedError|OOM when allocating tensor"
         r"|torch\.(?:cuda\.)?OutOfMemoryError|No available memory for the cache blocks|CUDNN_STATUS_ALLOC_FAILED",
     ),
+    _row("shm", r"unable to (?:open|mmap|allocate) shared memory(?: object)? <"),
     _row(
         "disk-full",
         r"No space left on device|\[Errno 28\]|os error 28\b|kind: StorageFull|Disk quota exceeded"
@@ -76,6 +77,7 @@ SIGNATURES = (
         r"|Cannot access accelerator device when none is available|no kernel image is available"
         r"|Attempting to deserialize object on a CUDA device|CUDA driver version is insufficient"
         r"|bf16 requires CUDA|needs? a (?:CUDA )?GPU|no NVIDIA GPU"
+        r"|FlashAttention only supports|No supported gpu backend found"
         r"|CUDA initialization: (?:CUDA unknown|Unexpected) error"
         r"|device is required to be a CUDA device|libcuda\.so\.1: cannot open shared object",
     ),
@@ -125,6 +127,7 @@ SIGNATURES = (
         r"KeyError: ['\"](?:text|messages|prompt|label|labels|chosen|rejected|completion|input_ids"
         r"|image|content|role)['\"]"
         r"|chat template functions because tokenizer\.chat_template is not set|have been ignored: .{0,200}empty"
+        r"|roles must alternate|\bTemplateError\b|Unable to create tensor, you should probably activate"
         r"|CastError|DatasetGenerationError|DataFilesNotFoundError|Column name .{0,80} not in the dataset"
         r"|Column .{0,80}(?:doesn't exist|not in the dataset)|No columns in the dataset match"
         r"|Unknown split ['\"]|Compute_metrics .{0,40}labels|train_dataset.{0,60}(?:is empty"
@@ -135,10 +138,11 @@ SIGNATURES = (
         r"error: unrecognized arguments:|unrecognized arguments: |not used by the HfArgumentParser"
         r"|error: the following arguments are required|error: argument |\d+ validation errors? for "
         r"|Output directory .{0,300} already exists and is not empty|No such option:|Missing option|invalid choice: "
-        r"|Could not override '"
+        r"|load_best_model_at_end requires|Could not override '"
         r"|Key '\w+' is not in struct|got an unexpected keyword argument|one of the arguments .{0,120} is required",
         fatal=True,
     ),
+    _row("nan-loss", r"(?i)\bloss (?:is (?:nan|inf)\S{0,3} stopping training|became infinite or nan)", fatal=True),
     _row(
         "nan-loss",
         r"(?i)\bloss(?: returned in `?training_step`?)? is (?:nan|inf)\b|invalid loss, terminating training"
@@ -150,6 +154,12 @@ SIGNATURES = (
         "mount",
         r"Read-only file system|\[Errno (?:5|30)\]|Transport endpoint is not connected|Stale file handle"
         r"|PermissionError: \[Errno 13\] Permission denied: '/(?:data|code|ckpt|mnt|outputs?|workspace)\b",
+    ),
+    _row("not-found", r"\bFileNotFoundError\b"),
+    _row(
+        "not-found",
+        r"can't open file '[^'\n]{1,300}': \[Errno 2\]|^\S+: line \d+: .{1,200}: command not found$",
+        fatal=True,
     ),
     _row("timeout", r"\bJob timeout\b|DUE TO TIME LIMIT|reached the maximum (?:run ?time|duration)", fatal=True),
     _row(
@@ -182,7 +192,8 @@ SIGNATURES = (
     _row(
         "killed",
         r"got signal: (?:15|2)\b|died with <Signals\.|exit ?code\s*: ?-(?:6|11|7|4)\b|return code = -\d+\b"
-        r"|^(?:Segmentation fault|Aborted|Bus error|Terminated)\b|Segmentation fault \(core dumped\)"
+        r"|(?:^|: line \d{1,6}:\s{1,8}\d{1,9} )(?:Segmentation fault|Aborted|Bus error|Terminated)\b"
+        r"|Segmentation fault \(core dumped\)"
         r"|Fatal Python error: (?:Segmentation fault|Bus error|Aborted)|KeyboardInterrupt\s*$",
         fatal=True,
         launcher=True,
