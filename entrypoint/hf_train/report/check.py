@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from hf_train.failure import title_of
 from hf_train.report.comment import fitting
 from hf_train.report.model import Phase, Report
 from hf_train.report.verdict import verdict_of
@@ -41,7 +42,7 @@ def check_annotations(report: Report) -> tuple[Annotation, ...]:
 
 def _annotations(report: Report) -> Iterator[Annotation]:
     if report.frame:
-        title = one_line(report.findings.cause or "Training failed", 60)
+        title = title_of(report.findings.cause) or "Training failed"
         message = one_line(report.findings.cause_line, 1000) or "The training failed here."
         yield Annotation(path=report.frame.path, line=report.frame.line, level="failure", title=title, message=message)
     for one in report.judged:

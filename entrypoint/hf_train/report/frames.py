@@ -17,6 +17,9 @@ MAX_PATH = 200
 MAX_FRAMES = 8
 """Frames of the repository that are kept of one traceback, the innermost first."""
 MAX_TRACEBACKS = 32
+MAX_NAME = 1000
+_COPY = re.compile(r"/(?:.*/)?hf-train\.[A-Za-z0-9]{6}/")
+"""The folder that the command runs in: a writable copy of the mount (`jobside/start.sh`, `mktemp`)."""
 _HEADER = "Traceback (most recent call last)"
 _FILE = re.compile(r'\s*File "([^"\x00-\x1f\x7f]+)", line ([1-9]\d{0,6})\b')
 
@@ -86,9 +89,12 @@ class Frames:
             self._open = False
 
     def _frame(self, name: str, line: int) -> Frame | None:
-        inside = name.removeprefix(f"{self.mount.rstrip('/')}/")
+        if len(name) > MAX_NAME or name.startswith("<"):
+            return None
+        copy = _COPY.match(name)
+        inside = name[copy.end() :] if copy else name.removeprefix(f"{self.mount.rstrip('/')}/")
         path = PurePosixPath(inside)
-        if path.is_absolute() or ".." in path.parts or name.startswith("<") or len(name) > MAX_PATH:
+        if path.is_absolute() or ".." in path.parts or len(inside) > MAX_PATH:
             return None
         return Frame(path=str(PurePosixPath(self.folder) / path), line=line)
 

@@ -18,7 +18,7 @@ from hf_train.values import Annotation, Secret
 from support import events
 from support.github_stub import GitHubStub, Token
 from support.local_hub_process import Hub
-from support.product import Done, Product, on_github
+from support.product import Done, Product, commit, on_github, write
 
 KEY = "<!-- hf-train:train / train -->"
 OK = ("--path", "none", "--", "sh", "-c", "echo \"{'loss': 0.5}\"")
@@ -223,6 +223,23 @@ def test_two_runs_that_race_leave_one_comment(github: GitHubStub) -> None:
     assert bodies(github)[0] in {f"{KEY}\none", f"{KEY}\ntwo"}
     client_of(github).upsert_comment(7, KEY, f"{KEY}\nthree")
     assert bodies(github) == [f"{KEY}\nthree"]
+
+
+BOOM = "def main():\n    return {}['missing']\n\n\nmain()\n"
+
+
+def test_a_failure_is_pointed_at_in_the_file_where_it_happened(step: Product, github: GitHubStub, repo: Path) -> None:
+    """The Job runs a copy of the code somewhere else; the remark is on the repository's own file and line."""
+    write(repo, {"src/boom.py": BOOM})
+    commit(repo)
+    done = step.run("--check", "--", "python", "src/boom.py")
+    assert done.code == 1, done.out
+    assert done.report["cause-frame"] == {"path": "src/boom.py", "line": 2}
+    *_, check = github.state.repos["octo/proj"].checks.values()
+    (remark,) = check["output"]["annotations"]
+    assert (remark["path"], remark["start_line"], remark["message"]) == ("src/boom.py", 2, "KeyError: 'missing'")
+    assert "::error file=src/boom.py,line=2,title=" in done.out
+    assert "[`src/boom.py:2`](https://github.com/octo/proj/blob/" in bodies(github)[0]
 
 
 def marked(run: int, attempt: int, text: str) -> str:

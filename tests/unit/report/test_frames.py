@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_train.failure import title_of
 from hf_train.gate import Judged, parse_condition
 from hf_train.report import Frame, Frames, check_annotations
 from hf_train.report.check import NOWHERE
@@ -51,6 +52,13 @@ def test_the_folder_that_was_sent_is_put_back(mount: str, folder: str, path: str
     text = OWN.replace("/code/train.py", f"{mount.rstrip('/')}/t.py").replace("/code/src", "/elsewhere")
     found = frames(text, folder, mount).of(CAUSE)
     assert found[-1 if mount == "/" else 0] == Frame(path=path, line=9)
+
+
+@pytest.mark.parametrize("folder", ["/tmp/hf-train.a1B2c3", "/scratch/jobs/x/tmp/hf-train.Zz09aA", "/hf-train.000000"])
+def test_the_command_runs_in_a_copy_of_the_mount(folder: str) -> None:
+    assert frames(OWN.replace("/code/", f"{folder}/")).of(CAUSE) == (LOOP, TOP)
+    for other in ("/tmp/hf-train.a1B2", "/tmp/hf-trainXa1B2c3", "/tmp/.hf-train", "/tmp/hf-train.a1B2c3/.."):
+        assert frames(OWN.replace("/code/", f"{other}/")).of(CAUSE) == ()
 
 
 def test_a_relative_path_is_one_of_the_folder() -> None:
@@ -111,7 +119,7 @@ def test_the_check_points_at_the_line_and_at_the_gate() -> None:
         Reason.FAILED, frame=LOOP, judged=tuple(judged), findings=Findings(cause="label-range", cause_line=CAUSE)
     )
     first, *gate = check_annotations(failed)
-    assert (first.path, first.line, first.level, first.title) == ("src/loop.py", 42, "failure", "label-range")
+    assert (first.path, first.line, first.level, first.title) == ("src/loop.py", 42, "failure", title_of("label-range"))
     assert first.message == CAUSE
     assert [(one.path, one.title, one.message) for one in gate] == [
         (NOWHERE, "Gate failed", "b0 >= 1 (0.5, 1)"),
