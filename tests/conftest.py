@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["support.docker_engine", "support.local_hub_process", "support.registry"]
+pytest_plugins = ["support.docker_engine", "support.local_hub_process", "support.registry", "support.torch_image"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hf_train.context import Context
-from hf_train.errors import BadInput
+from hf_train.errors import BadInput, LostSight, TransientHubError
 from hf_train.images.content import Recipe, content_hash, secret_args, secret_text, seen
 from hf_train.images.dockerfile import Base, pin_bases, read_dockerfile
 from hf_train.images.ignore import ignorer, read_ignore
@@ -78,12 +78,19 @@ def build_image(
     recipe = chosen.recipe
     if recipe is None:
         return chosen
-    target = parse_reference(chosen.image)
-    write, read = caches_for(wanted.context)
-    order = Order(emit=console.remote, labels=labels_for(wanted.context, recipe.hash), cache_to=write, cache_from=read)
+    space = space_of(chosen.image)
     try:
         with console.group(f"Build {chosen.asked}"), console.untrusted():
+            if space:
+                images.spaces.build(space, recipe, console.remote)
+                return replace(chosen, recipe=None)
+            target = parse_reference(chosen.image)
+            write, read = caches_for(wanted.context)
+            labels = labels_for(wanted.context, recipe.hash)
+            order = Order(emit=console.remote, labels=labels, cache_to=write, cache_from=read)
             digest = images.builder.build(recipe, target, login_for(target, wanted), secrets, order)
+    except TransientHubError as error:
+        raise LostSight("Hub not reached", f"{error}.", "No Job was started.") from error
     except BuildFailed as error:
         if error.lines:
             console.info(f"The last {min(len(error.lines), LAST_LINES)} lines of the build:")
@@ -138,6 +145,8 @@ def _floating(reference: Reference, found: Image | None) -> BadImage:
 
 def _to_build(wanted: Wanted, images: Images) -> Chosen:
     inputs, context = wanted.inputs, wanted.context
+    if space := space_of(inputs.build_repository or ""):
+        return _in_space(space, wanted, images)
     recipe = make_recipe(wanted, images)
     try:
         repository = repository_for(inputs.build_repository, context)
@@ -153,6 +162,28 @@ def _to_build(wanted: Wanted, images: Images) -> Chosen:
         return Chosen(asked=asked, image=str(target), notes=notes, recipe=recipe)
     notes = (f"dockerfile: {asked} is unchanged; {target} is there already and nothing is built.",)
     return Chosen(asked=asked, image=found.pinned, digest=found.digest, size=found.size, notes=notes)
+
+
+def _in_space(space: str, wanted: Wanted, images: Images) -> Chosen:
+    """Built by a Docker Space, which builds the last stage and takes no arguments."""
+    inputs, asked = wanted.inputs, wanted.inputs.dockerfile or ""
+    names = ("build-target", "build-args", "build-secrets")
+    values = (inputs.build_target, inputs.build_args, inputs.build_secrets)
+    given = [name for name, value in zip(names, values, strict=True) if value]
+    problems = [f"{name}: a Space builds without it; write it into the Dockerfile" for name in given]
+    if problems:
+        raise BadInput(problems)
+    recipe = make_recipe(wanted, images)
+    image = f"hf.co/spaces/{space}"
+    try:
+        there = images.spaces.holds(space, recipe)
+    except TransientHubError as error:
+        raise LostSight("Hub not reached", f"{error}.", "Nothing was started.") from error
+    if there:
+        note = f"dockerfile: {asked} is unchanged; {image} was built from it and nothing is built."
+        return Chosen(asked=asked, image=image, notes=(note,))
+    note = f"dockerfile: {asked} is built by the Space {space} ({recipe.tag}) before the Job starts."
+    return Chosen(asked=asked, image=image, notes=(note,), recipe=recipe)
 
 
 def make_recipe(wanted: Wanted, images: Images) -> Recipe:

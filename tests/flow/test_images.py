@@ -265,3 +265,36 @@ def test_a_release_is_built_without_any_cache(world: World, images: FakeImages) 
     go(world, images, request(RELEASE, dockerfile="Dockerfile", build_repository="ghcr.io/octo/train"))
     order = images.builder.built[0][4]
     assert (order.cache_to, order.cache_from) == ("", ())
+
+
+# ---- built by a Space ----
+
+
+def in_space(**flags: Any) -> Request:
+    return request(dockerfile="Dockerfile", build_repository="hf.co/spaces/alice/train", **flags)
+
+
+def test_a_space_builds_it_once(world: World, images: FakeImages) -> None:
+    go(world, images, in_space())
+    assert world.hub.submitted[0][0].image == "hf.co/spaces/alice/train"
+    assert world.console.remote_lines[:1] == ["building"]
+    assert images.builder.built == []
+    go(again := World(), images, in_space())
+    assert "building" not in again.console.remote_lines
+    images.context.texts["src/a.py"] = "changed"
+    go(third := World(), images, in_space())
+    assert "building" in third.console.remote_lines
+
+
+@pytest.mark.case(116)
+def test_a_space_that_does_not_build_it(world: World, images: FakeImages) -> None:
+    images.spaces.fails = build_failed(50)
+    refused(world, images, in_space(), BuildFailed)
+    assert world.console.remote_lines[-1] == "line 50"
+    assert world.console.remote_lines.count("line 11") == 1
+
+
+def test_a_space_takes_no_arguments(world: World, images: FakeImages) -> None:
+    error = refused(world, images, in_space(build_args="A=1", build_target="x"), BadInput)
+    assert "build-target: a Space builds without it" in error.message
+    assert "build-args: a Space builds without it" in error.message

@@ -10,7 +10,7 @@ from datetime import date
 from hf_train.images.content import ContextFile, Recipe
 from hf_train.images.model import Image, Login
 from hf_train.images.pins import Pin
-from hf_train.images.ports import Images, Order
+from hf_train.images.ports import Emit, Images, Order
 from hf_train.images.problems import BuildFailed, ImageRefused, NoSuchImage
 from hf_train.images.reference import Reference
 from hf_train.values import Secret
@@ -93,12 +93,30 @@ class FakeBuilder:
 
 
 @dataclass
+class FakeSpaces:
+    """Docker Spaces that build at once."""
+
+    held: dict[str, str] = field(default_factory=dict)
+    fails: Exception | None = None
+
+    def holds(self, space: str, recipe: Recipe) -> bool:
+        return self.held.get(space) == recipe.hash
+
+    def build(self, space: str, recipe: Recipe, emit: Emit) -> None:
+        emit(["building"])
+        if self.fails:
+            raise self.fails
+        self.held[space] = recipe.hash
+
+
+@dataclass
 class FakeImages:
     """All of them."""
 
     registry: FakeRegistry = field(default_factory=FakeRegistry)
     context: FakeContext = field(default_factory=FakeContext)
     builder: FakeBuilder = field(init=False)
+    spaces: FakeSpaces = field(default_factory=FakeSpaces)
     pins: tuple[Pin, ...] = (
         Pin(name="trl", reference="huggingface/trl:latest", digest=digest("trl"), date=date(2026, 12, 1)),
     )
@@ -109,7 +127,9 @@ class FakeImages:
     @property
     def ports(self) -> Images:
         """As the flow takes them."""
-        return Images(registry=self.registry, context=self.context, builder=self.builder, pins=self.pins)
+        return Images(
+            registry=self.registry, context=self.context, builder=self.builder, spaces=self.spaces, pins=self.pins
+        )
 
 
 def build_failed(count: int) -> BuildFailed:

@@ -123,7 +123,7 @@ def build(
     console = wiring.console_of(Redactor(known), environ)
     endpoint = environ.get("HF_ENDPOINT") or wiring.HUB
     with ExitStack() as stack, signals():
-        images = wiring.images_of(stack, context, endpoint, known)
+        images = wiring.images_of(stack, context, endpoint, wiring.given_token(environ), known)
         wanted = Wanted(inputs=inputs, context=context)
         chosen = choose_image(wanted, images)
         for note in chosen.notes:

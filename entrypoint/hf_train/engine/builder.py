@@ -96,9 +96,7 @@ class DockerBuilder:
         self, recipe: Recipe, target: Reference, order: Order, place: Place, driver: str, environ: Mapping[str, str]
     ) -> str:
         if driver not in EXPORTS:
-            order.emit(
-                [f"hf-train: driver {driver}: no registry cache, SBOM or provenance (docker/setup-buildx-action)"]
-            )
+            order.emit([f"hf-train: buildx has driver {driver}: {WITHOUT} (docker/setup-buildx-action brings them)"])
         words = buildx_words(recipe, target, order, place, driver)
         code, lines = Docker(environ=environ).follow(words, order.emit, BUILD_S)
         if code != 0:
@@ -114,9 +112,7 @@ class DockerBuilder:
     def _classic(
         self, recipe: Recipe, target: Reference, order: Order, place: Place, environ: Mapping[str, str]
     ) -> str:
-        order.emit(
-            ["hf-train: no docker buildx here: Docker's classic builder, without registry cache, SBOM, provenance"]
-        )
+        order.emit([f"hf-train: there is no docker buildx here; the classic builder builds: {WITHOUT}"])
         docker = Docker(environ={**environ, "DOCKER_BUILDKIT": "0"})
         code, lines = docker.follow(classic_words(recipe, target, order, place), order.emit, BUILD_S)
         if code != 0:

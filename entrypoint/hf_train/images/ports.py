@@ -85,6 +85,18 @@ class Order:
     cache_from: tuple[str, ...] = ()
 
 
+class SpaceBuilder(Protocol):
+    """Docker Spaces that build images."""
+
+    def holds(self, space: str, recipe: Recipe) -> bool:
+        """Whether the Space was built from this very recipe."""
+        ...
+
+    def build(self, space: str, recipe: Recipe, emit: Emit) -> None:
+        """Push the context and wait for the build. Raises `BuildFailed` when the Space does not build it."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Images:
     """All of them, and the names that we know."""
@@ -92,4 +104,5 @@ class Images:
     registry: Registry
     context: Context
     builder: Builder
+    spaces: SpaceBuilder
     pins: tuple[Pin, ...] = ()
