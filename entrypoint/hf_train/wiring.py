@@ -20,6 +20,7 @@ from hf_train.errors import BadInput
 from hf_train.engine import DockerBuilder
 from hf_train.files import RunFiles
 from hf_train.hub import HubAccess, HuggingFaceHub, stored_token
+from hf_train.hub.spaces import SpaceBuilder
 from hf_train.hub_api import make_api
 from hf_train.images.pins import Pin, read_pins
 from hf_train.images.ports import Images
@@ -144,11 +145,13 @@ def ports_of(
         clock=SystemClock(),
         access=HubAccess(endpoint, token, _job_token(inputs, environ)),
         people=people,
-        images=images_of(stack, context, endpoint, known),
+        images=images_of(stack, context, endpoint, token, known),
     )
 
 
-def images_of(stack: ExitStack, context: Context, endpoint: str, secrets: Sequence[str] = ()) -> Images:
+def images_of(
+    stack: ExitStack, context: Context, endpoint: str, token: Secret | None, secrets: Sequence[str] = ()
+) -> Images:
     """Registries, the engine, and the names that we know. With a Hub on this machine only its own are asked."""
     local = is_loopback(endpoint)
     checkout = GitContext(Path(context.workspace), committed=context.on_github)
@@ -157,6 +160,7 @@ def images_of(stack: ExitStack, context: Context, endpoint: str, secrets: Sequen
         registry=OciRegistry(loopback=local, elsewhere=not local),
         context=checkout,
         builder=DockerBuilder(secrets),
+        spaces=SpaceBuilder(endpoint, token, poll_s=0.2 if local else 2.0),
         pins=known_images(),
     )
 

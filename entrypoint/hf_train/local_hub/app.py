@@ -21,6 +21,8 @@ from hf_train.local_hub.jobs.scheduled import Scheduler
 from hf_train.local_hub.jobs.scheduled_routes import ScheduledRoutes
 from hf_train.local_hub.pages import Pages
 from hf_train.local_hub.repos.access import RepoAccess
+from hf_train.local_hub.spaces.builds import SpaceBuilds
+from hf_train.local_hub.spaces.routes import SpaceRoutes
 from hf_train.local_hub.storage import open_storage
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -47,7 +49,9 @@ class LocalHub:
         admin = self._admin_routes() if on_loopback else []
         access = RepoAccess(hub=hub, accounts=accounts, store=self.storage.repos)
         pages = Pages(access, self.machine, show_jobs=on_loopback)
-        routes = [*admin, *jobs.routes(), *scheduled.routes(), *self.storage.routes(), *pages.routes()]
+        spaces = SpaceRoutes(access, SpaceBuilds(hub, self.storage))
+        of_jobs = [*jobs.routes(), *scheduled.routes()]
+        routes = [*admin, *of_jobs, *spaces.routes(), *self.storage.routes(), *pages.routes()]
         self.app: ASGIApp = Around(Starlette(routes=routes), self.faults, self.requests)
 
     def begin_close(self) -> None:
