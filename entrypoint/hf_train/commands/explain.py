@@ -26,7 +26,7 @@ def explain(
     try:
         stream = sys.stdin.buffer if log == "-" else Path(log).open("rb")  # noqa: SIM115
         with stream:
-            while chunk := stream.read(1 << 20):
+            while chunk := stream.read(1 << 16):
                 reader.feed(chunk)
     except OSError as error:
         raise BadInput([f"LOG: {log}: {error.strerror}"]) from error
