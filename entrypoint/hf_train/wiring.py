@@ -16,8 +16,8 @@ import yaml
 from hf_train.clock import SystemClock
 from hf_train.console import GitHubConsole, PlainConsole
 from hf_train.context import Context, read_context
-from hf_train.errors import BadInput
 from hf_train.engine import DockerBuilder
+from hf_train.errors import BadInput
 from hf_train.files import RunFiles
 from hf_train.hub import HubAccess, HuggingFaceHub, stored_token
 from hf_train.hub.spaces import SpaceBuilder
