@@ -19,6 +19,7 @@ _BAR = re.compile(
     r"(?:,\s*([^\]\n]*))?\]"
 )
 _EPOCH = re.compile(r"(?i)(?:^|\s)epoch:?\s*\[?(\d{1,7})(?:\s*/\s*(\d{1,7}))?\]?")
+_EPOCHS = re.compile(r"(?i)epochs?\W*")  # a bar over all epochs, with no bar of its own for each
 _PAIR = re.compile(r"([A-Za-z_][\w/@. -]{0,60}?)\s*[=:]\s*([-+.\w]+)(?=,|\s|$)")
 _NOT_METRIC = frozenset({"v_num", "eta", "time", "speed", "gpu_mem", "mem", "memory"})
 _STEPPED = re.compile(r"(?i)\bsteps?\b")
@@ -53,7 +54,9 @@ class _Bars:
         if number:
             rate = number if unit == "it/s" else round(1 / number, 6)
         tracker = self._ledger.tracker
-        if epoch:
+        if _EPOCHS.fullmatch(label):
+            tracker.epoch_count(int(step), int(total))
+        elif epoch:
             if epoch[1]:
                 tracker.epochs = tracker.epochs or float(epoch[1])
             # A last epoch that max_steps ends early has a shorter bar; those before it were whole.

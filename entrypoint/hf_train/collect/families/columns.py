@@ -42,7 +42,7 @@ class _Columns:
         values: dict[str, float | None] = {
             name: value
             for name, value in zip(self._names[1:], numbers[1:], strict=True)
-            if value is not None and name not in _TIMES
+            if value is not None and name not in _TIMES and not name.endswith("_time")
         }
         if not any(is_result(name) for name in values):
             return False

@@ -12,7 +12,8 @@ from hf_train.collect.ledger import STRUCTURED, Ledger
 from hf_train.collect.values import NUMBER, SPECIAL, is_result, to_number
 
 _HEADER = re.compile(r"(?:^|\s)Epoch (\d{1,7})/(\d{1,7})\s*$")
-_COUNT = re.compile(r"(?:^|\s)(\d{1,9})/(\d{1,9})\s+(?:\[[=>. ]*\]|━+|-)")
+# "Epoch 3/5 - loss: 0.5" is a loop of the user's own.
+_COUNT = re.compile(r"(?:^|(?<!poch)\s)(\d{1,9})/(\d{1,9})\s+(?:\[[=>. ]*\]|━+|-\s+(?:ETA|\d+m?u?s)\b)")
 _PAIR = re.compile(rf" - ([^\W\d][\w./@-]{{0,80}}): ({NUMBER}|{SPECIAL})(?=\s|$)")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)/step")
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}

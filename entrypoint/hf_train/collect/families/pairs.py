@@ -61,7 +61,9 @@ PHASES = {
     "train": "train", "training": "train", "val": "val", "valid": "valid", "validation": "validation", "test": "test",
     "testing": "test", "eval": "eval", "evaluation": "eval", "dev": "dev",
 }  # fmt: skip
-_PHASE = re.compile(r"(?i)^\W{0,4}(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)\b(?! *\()")
+_PHASE = re.compile(
+    r"(?i)^\W{0,4}(train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?|dev)\b(?![-/.]\w| *\()"
+)
 
 
 class Pair(NamedTuple):
