@@ -117,6 +117,8 @@ class _Seeker:
         base_ref, base_sha = (queue["base"], queue["sha"]) if queue else (branch, "")
         if context.pull is not None:
             base_ref, base_sha = context.pull.base_ref, context.pull.base_sha
+            if not base_ref and self.ports.pulls is not None:
+                base_ref = self.ports.pulls.base_of(context.pull.number)[0]
             merge_base = self._merge_base(base_ref or base_sha)
             if merge_base:
                 yield f"merge base {merge_base[:7]}", f"{family}/commits/{merge_base}"

@@ -336,6 +336,10 @@ class Pulls(Protocol):
         """Write the sticky comment whose first line is `key`. Returns (its URL, the problem); one of them is empty."""
         ...
 
+    def base_of(self, number: int) -> tuple[str, str]:
+        """Name of the base branch of a pull request. Returns (the name, the problem); one of them is empty."""
+        ...
+
     def merge_base(self, base: str, head: str) -> tuple[str, str]:
         """Newest commit that a branch or commit has in common with another. Returns (its sha, the problem)."""
         ...

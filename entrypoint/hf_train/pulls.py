@@ -64,6 +64,13 @@ class GitHubPulls:
         except _FAILURES as error:
             return "", _words(error)
 
+    def base_of(self, number: int) -> tuple[str, str]:
+        """Name of the base branch: the event of a comment does not hold it."""
+        try:
+            return self._repo().get_pull(number).base.ref, ""
+        except _FAILURES as error:
+            return "", _words(error, _OF_COMMITS)
+
     def merge_base(self, base: str, head: str) -> tuple[str, str]:
         """Newest commit that both have, by GitHub's own history: a shallow clone does not hold it."""
         try:

@@ -55,9 +55,11 @@ def save(report: Report, ports: Ports) -> str:
 def _folders(report: Report) -> Iterator[str]:
     """Where a run belongs. Under a commit only what was trained at exactly that commit."""
     context, family, home = report.context, family_of(report), home_of(report)
-    if (sha := tested(report)) and not (report.snapshot and report.snapshot.dirty):
+    sha = tested(report)
+    if sha and not (report.snapshot and report.snapshot.dirty):
         yield f"{family}/commits/{sha}"
-    ref = context.ref
+    # `workflow_run` and a checkout with `ref:` train other code than that of the event's branch.
+    ref = context.ref if sha == context.sha else ""
     if context.pull is None and ref.startswith("refs/heads/") and not QUEUE.fullmatch(ref.removeprefix("refs/heads/")):
         yield f"{family}/branches/{folder_name(ref.removeprefix('refs/heads/'))}"
     if ref.startswith("refs/tags/"):

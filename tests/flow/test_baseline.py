@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from flow.steps import ON_GITHUB, PULL, go, published, report_json, request
-from hf_train.context import Context
+from hf_train.context import Context, Pull
 from hf_train.errors import BadInput, RefusedByHub, TransientHubError
-from hf_train.values import Stage
+from hf_train.values import Snapshot, Stage
 from support.fakes import World
 
 A, B, HEAD, MERGE = "a" * 40, "e" * 40, "b" * 40, "c" * 40
@@ -182,7 +182,27 @@ def test_a_merge_queue_is_compared_with_the_base_that_its_branch_names(world: Wo
     assert len(stored(world, "branches/main")) == 1
 
 
+def test_a_comment_on_a_pull_request_is_compared_as_the_pull_request(world: World) -> None:
+    train(world, ON_MAIN, "0.90")
+    comment = replace(ON_PULL, event="pull_request", pull=Pull(number=7), ref="refs/heads/main", sha=B)
+    train(world, comment, "0.91")
+    assert baseline(world) == "branch main"
+    assert len(stored(world, "branches")) == 1, "what a comment starts is no run of main"
+
+
 # ---- which runs are stored ----
+
+
+def test_other_code_than_the_branchs_is_not_stored_as_its_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = Snapshot(digest="5" * 64, bucket="b", path="p", files=1, size=1, sha=B)
+    monkeypatch.setattr(world.workspace, "upload", lambda _survey, _namespace: sent)
+    train(world, ON_MAIN, "0.90")
+    assert not stored(world, "branches")
+    assert stored(world, f"commits/{B}")
+    monkeypatch.setattr(world.workspace, "upload", lambda _survey, _namespace: replace(sent, sha=A, dirty=2))
+    train(world, ON_MAIN, "0.90")
+    assert stored(world, "branches")
+    assert not stored(world, f"commits/{A}"), "two files were changed: this was not that commit"
 
 
 def test_a_run_that_failed_is_no_baseline(world: World) -> None:

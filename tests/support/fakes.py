@@ -242,6 +242,10 @@ class FakePulls:
         self.bodies.append(body)
         return f"https://github.test/pull/{number}#issuecomment-1", ""
 
+    def base_of(self, number: int) -> tuple[str, str]:
+        del number
+        return ("", self.problem) if self.problem else ("main", "")
+
     def merge_base(self, base: str, head: str) -> tuple[str, str]:
         self.compared.append((base, head))
         return self.merge_bases.get((base, head), ""), self.problem

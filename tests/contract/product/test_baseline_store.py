@@ -154,6 +154,8 @@ def test_the_merge_base_and_refs_of_github(team: Team, github: GitHubStub) -> No
     head = team.commit("feature")
     github.state.repos["octo/proj"].refs |= {"release/1": base, "v1": base}
     pulls = GitHubPulls(github.url, Secret(TOKEN), "octo/proj")
+    assert pulls.base_of(7) == ("main", "")
+    assert pulls.base_of(99)[0] == ""
     assert pulls.merge_base("release/1", head) == (base, "")
     assert pulls.merge_base("9" * 40, head)[0] == ""
     assert pulls.commit("tags/v1") == (base, "")
