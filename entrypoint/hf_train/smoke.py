@@ -96,8 +96,7 @@ def forecast(
         ran_s: Seconds that it ran.
         flavor: Hardware of the full run.
     """
-    smoke, step = inputs.smoke, findings.progress[0]
-    rate = findings.steps_per_second
+    smoke, rate, step = inputs.smoke, findings.steps_per_second, _done(findings)
     if smoke is not None and smoke.flavor not in {None, inputs.flavor}:
         return Forecast(rate=rate, why=f"the smoke run was on {smoke.flavor}, and another machine has another speed")
     if not rate or not math.isfinite(rate) or not step:
@@ -115,13 +114,22 @@ def _steps(inputs: Inputs, config: str | None, findings: Findings) -> int | None
     given = [*configured(config), *options((*inputs.command, *inputs.args))]
     if (steps := _last(given, _STEPS)) is not None:
         return math.ceil(steps)
-    step, total = findings.progress
+    step, total = _done(findings), findings.progress[1]
     if total and not _shortened(inputs.smoke.args if inputs.smoke else ()):
         return total
     epochs = _last(given, _EPOCHS)
     if epochs is None or not step or not findings.epoch or findings.epoch < LEAST_EPOCH:
         return None
     return math.ceil(epochs * step / findings.epoch)
+
+
+def _done(findings: Findings) -> int | None:
+    """Steps that were done: by the bar, else by what a trainer without one says at its end."""
+    step, rate = findings.progress[0], findings.steps_per_second
+    ran = next((metric.value for metric in findings.metrics if metric.name == "train_runtime"), None)
+    if step or not rate or ran is None or not math.isfinite(rate * ran):
+        return step
+    return round(rate * ran) or None
 
 
 def _last(given: Sequence[tuple[str, str]], names: frozenset[str]) -> float | None:

@@ -13,6 +13,7 @@ from support.local_hub_process import Hub
 from support.product import Done, Product, on_github, write
 
 SECRET = "hf_localjobsecret123456"
+RUNNER = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "octo/proj", "RUNNER_ENVIRONMENT": "github-hosted"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,32 @@ BAD = {
     "command-twice": Bad(words=("--command", "a", "--", "true"), says=["command: given both"]),
     "timeout": Bad(words=("--timeout", "soon", "--", "true"), says=["timeout: 'soon' is not a duration"]),
     "attempts": Bad(words=("--attempts", "0", "--", "true"), says=["attempts: '0'"]),
+    "timeout-negative": Bad(words=("--timeout", "-1h", "--", "true"), says=["timeout: '-1h' is not a duration"]),
+    "supersede-yes": Bad(words=("--supersede", "yes", "--", "true"), says=["supersede: 'yes'", "cancel, keep, queue"]),
+    "watch-too-long": Bad(
+        words=("--watch-timeout", "7h", "--", "true"),
+        env=RUNNER,
+        says=["watch-timeout: 25200 s is longer than the 6 hours after which a hosted runner ends"],
+    ),
+    "watch-without-a-policy": Bad(
+        words=("--timeout", "8h", "--", "true"), env=RUNNER, says=["on-watch-timeout:", "say what happens then"]
+    ),
+    "watch-policy": Bad(words=("--on-watch-timeout", "ignore", "--", "true"), says=["on-watch-timeout: 'ignore'"]),
+    "lease-short": Bad(words=("--lease", "10s", "--", "true"), says=["lease: 10 s is too short"]),
+    "lease-detached": Bad(
+        words=("--lease", "10m", "--mode", "detach", "--", "true"), says=["lease: it ends the Job", "mode: detach"]
+    ),
+    "max-cost": Bad(words=("--max-cost", "free", "--", "true"), says=["max-cost: 'free' is not an amount"]),
+    "max-cost-per-pr": Bad(words=("--max-cost-per-pr", "-5", "--", "true"), says=["max-cost-per-pr: '-5' is not"]),
+    "max-cost-per-day": Bad(words=("--max-cost-per-day", "5 EUR", "--", "true"), says=["max-cost-per-day: '5 EUR'"]),
+    "max-cost-per-day-in-file": Bad(config="max-cost-per-day: 100\n", says=["max-cost-per-day: not read from this"]),
+    "unknown-price-in-file": Bad(config="allow-unknown-price: true\n", says=["allow-unknown-price: not read from this"]),
+    "retry": Bad(words=("--retry", "lots", "--", "true"), says=["retry: 'lots' is not a whole number from 0 to 10"]),
+    "retry-in-file": Bad(config="retry: 3\n", says=["retry: not read from this file"]),
+    "smoke-key": Bad(words=("--smoke", "flavour: t4-small", "--", "true"), says=["smoke:", "did you mean flavor?"]),
+    "smoke-mapping": Bad(config="smoke:\n  steps: 20\n", says=["smoke: 'steps: 20' is not one of the lines"]),
+    "smoke-flag": Bad(words=("--smoke", "true", "--", "true"), says=["smoke: 'true' is not one of the lines"]),
+    "smoke-timeout": Bad(words=("--smoke", "timeout: soon", "--", "true"), says=["smoke: 'soon' is not a duration"]),
     "flavor-words": Bad(words=("--flavor", "T4 small", "--", "true"), says=["flavor: 'T4 small'"]),
     "secret-in-clear": Bad(
         words=("--secrets", "KEY", "--", "echo", f"--token={SECRET}"), env={"KEY": SECRET}, says=["in clear"]
@@ -79,7 +106,7 @@ def test_bad_input_is_one_message_and_no_request(name: str, product: Product, ac
         write(repo, {".github/hf-train.yml": bad.config})
     done = product.run(*bad.words, env=bad.env)
     assert done.code == 2, done.out
-    errors = [line for line in done.out.splitlines() if line.startswith("error: ")]
+    errors = [line for line in done.out.splitlines() if line.startswith(("error: ", "::error "))]
     assert len(errors) == 1, done.out
     assert done.err == ""
     for words in bad.says:
