@@ -76,3 +76,16 @@ def test_a_schema_that_is_not_known(version: object) -> None:
     found = read_stored(json.dumps({"schema": version, "metrics": {"a": 1}}))
     assert isinstance(found, str)
     assert found.startswith("its schema is ")
+
+
+def test_what_is_too_much_is_cut() -> None:
+    many = {
+        "schema": 1,
+        "metrics": {f"m{number}": number for number in range(MAX_NAMES + 5)},
+        "curve": {f"c{number}": [[step, 1] for step in range(MAX_POINTS + 5)] for number in range(MAX_CURVES + 5)},
+    }
+    found = read_stored(json.dumps(many))
+    assert isinstance(found, Stored)
+    assert len(found.metrics) == MAX_NAMES
+    assert len(found.curve) == MAX_CURVES
+    assert {len(points) for points in found.curve.values()} == {MAX_POINTS}
