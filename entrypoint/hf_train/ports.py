@@ -260,12 +260,13 @@ class Hub(Protocol):
         """
         ...
 
-    def results(self, repo: str, revision: str | None) -> Published:
+    def results(self, repo: str, revision: str | None, extra: Sequence[str] = ()) -> Published:
         """The result files of a model repo at a revision, whoever pushed it.
 
         Args:
             repo: `owner/name`.
             revision: Branch, tag or commit; None for the default branch.
+            extra: Paths of further files to read, beside the well-known result files.
         """
         ...
 

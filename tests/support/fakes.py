@@ -176,7 +176,8 @@ class FakeHub:
         self.asked_for.append((repo, author))
         return self.repos.get(repo, Published(link=None, note=f"{repo} does not exist, or this token cannot see it"))
 
-    def results(self, repo: str, revision: str | None) -> Published:
+    def results(self, repo: str, revision: str | None, extra: Sequence[str] = ()) -> Published:
+        del extra
         name = f"{repo}@{revision}" if revision else repo
         return self.repos.get(name, Published(link=None, note=f"{repo} does not exist, or this token cannot see it"))
 

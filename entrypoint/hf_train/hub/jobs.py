@@ -122,10 +122,10 @@ class HuggingFaceHub:
         with translated(f"the repo {repo}"):
             return published(self._api, kind, repo, Life(since=since, until=until, author=author), extra)
 
-    def results(self, repo: str, revision: str | None) -> Published:
+    def results(self, repo: str, revision: str | None, extra: Sequence[str] = ()) -> Published:
         """The result files of a model repo at a revision."""
         with translated(f"the repo {repo}"):
-            return results(self._api, repo, revision)
+            return results(self._api, repo, revision, extra)
 
     def _state(self, info: JobInfo) -> JobState:
         stage, text = _stage(str(info.status.stage))

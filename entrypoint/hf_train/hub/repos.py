@@ -92,7 +92,7 @@ def published(api: HfApi, kind: str, repo: str, life: Life, extra: Sequence[str]
     return Published(link=None, note=_why_nothing(repo, commits, life))
 
 
-def results(api: HfApi, repo: str, revision: str | None) -> Published:
+def results(api: HfApi, repo: str, revision: str | None, extra: Sequence[str] = ()) -> Published:
     """The result files of a model repo at a revision, whoever pushed it.
 
     Raises:
@@ -105,7 +105,8 @@ def results(api: HfApi, repo: str, revision: str | None) -> Published:
     except RevisionNotFoundError:
         return Published(link=None, note=f"{repo} has no revision {revision}")
     link = _link(api, "model", repo, info, str(info.sha), "")
-    return Published(link=link, files=_contents(api, link, _sizes(info), ()))
+    link = replace(link, has_weights=bool(_weights(api, link, info)))
+    return Published(link=link, files=_contents(api, link, _sizes(info), extra))
 
 
 def _mine(commits: Sequence[GitCommitInfo], life: Life) -> list[GitCommitInfo]:

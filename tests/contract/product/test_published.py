@@ -219,6 +219,11 @@ def test_the_results_of_a_named_model(account: Hub) -> None:
     ):
         found = hub.results(repo, revision)
         assert found.link is not None
-        assert (found.link.revision, found.files) == (commit, {"all_results.json": content})
+        assert (found.link.revision, found.link.has_weights) == (commit, True)
+        assert found.files == {"all_results.json": content}
+    assert hub.results(repo, "v1", ["model.safetensors"]).files == {
+        "model.safetensors": WEIGHTS["model.safetensors"],
+        "all_results.json": b'{"eval_loss": 1}',
+    }
     assert hub.results(repo, "v9").note == f"{repo} has no revision v9"
     assert "does not exist" in hub.results(f"{account.user}/none", None).note
