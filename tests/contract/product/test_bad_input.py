@@ -81,7 +81,7 @@ BAD = {
     "max-cost-per-pr": Bad(words=("--max-cost-per-pr", "-5", "--", "true"), says=["max-cost-per-pr: '-5' is not"]),
     "max-cost-per-day": Bad(words=("--max-cost-per-day", "5 EUR", "--", "true"), says=["max-cost-per-day: '5 EUR'"]),
     "max-cost-per-day-in-file": Bad(config="max-cost-per-day: 100\n", says=["max-cost-per-day: not read from this"]),
-    "unknown-price-in-file": Bad(config="allow-unknown-price: true\n", says=["allow-unknown-price: not read from this"]),
+    "unknown-price-in-file": Bad(config="allow-unknown-price: true\n", says=["allow-unknown-price: not read from"]),
     "retry": Bad(words=("--retry", "lots", "--", "true"), says=["retry: 'lots' is not a whole number from 0 to 10"]),
     "retry-in-file": Bad(config="retry: 3\n", says=["retry: not read from this file"]),
     "smoke-key": Bad(words=("--smoke", "flavour: t4-small", "--", "true"), says=["smoke:", "did you mean flavor?"]),
