@@ -1,7 +1,8 @@
 """Secrets that are broken over lines: wrapped by a terminal, or printed in two pieces. Pure.
 
-A line whose end may be the beginning of a secret waits for the next one. Fewer than four characters are no reason to
-wait (every second line ends like some secret begins); they may be shown, and the rest is taken out all the same.
+A line whose end may be the beginning of a secret waits for the next one. A few characters (fewer than `LEAST`) are no
+reason to wait, for every second line ends like some secret begins; they may be shown, and the rest is taken out all the
+same.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from hf_train.redact import Redactor, spans_of
 from hf_train.untrusted import clean
 
 LEAST = 4
-MOST_HELD = 64
-"""Lines that wait at most; no wrapped secret has more, and a secret like `aaaaaa` would hold lines for ever."""
+LEAST_OF_LONG = 8
+"""The same for a secret of more than 64 characters (a key, a service account): its hex digits are full of any four."""
+LONG = 64
+SPARE = 64
+"""So many lines more than the longest secret has characters may wait; one like `aaaaaa` would hold lines for ever."""
 
 
 @dataclass(slots=True)
@@ -35,11 +39,14 @@ class Unbroken:
 
     def __init__(self, redactor: Redactor) -> None:
         self._coats = tuple(dict.fromkeys(whole for coat in redactor.coats for whole in (coat, *_wrapped(coat))))
-        self._prefixes: dict[str, list[str]] = {}
+        # A line whose last characters stand in no secret needs no other look.
+        self._tails: dict[int, set[str]] = {LEAST: set(), LEAST_OF_LONG: set()}
+        self._heads: set[str] = set()
         for coat in self._coats:
-            for end in range(LEAST, len(coat)):
-                self._prefixes.setdefault(coat[end - LEAST : end], []).append(coat[:end])
-        self._heads = {coat[start : start + LEAST] for coat in self._coats for start in range(1, LEAST)}
+            least = _least(coat)
+            self._tails[least].update(coat[end - least : end] for end in range(least, len(coat)))
+            self._heads.update(coat[start : start + LEAST] for start in range(1, least))
+        self._most = max(map(len, self._coats), default=0) + SPARE
         self._held: list[_Piece] = []
         self._text = ""
 
@@ -50,7 +57,7 @@ class Unbroken:
         out: list[str] = []
         for line in lines:
             if self._is_clear(line):
-                self._text = line[-(LEAST - 1) :]
+                self._text = line[1 - LEAST_OF_LONG :]
                 out.append(line)
             else:
                 out += self._take(line)
@@ -62,35 +69,48 @@ class Unbroken:
 
     def _is_clear(self, line: str) -> bool:
         """The common case, cheaply: nothing waits, and nothing can begin at its end or end at its beginning."""
-        tail = line[-LEAST:]
         return (
             not self._held
-            and tail not in self._prefixes
+            and line[-LEAST:] not in self._tails[LEAST]
+            and line[-LEAST_OF_LONG:] not in self._tails[LEAST_OF_LONG]
             and line[:LEAST] not in self._heads
             and line.isprintable()
-            and not line.startswith(" ")
-            and not tail.endswith(" ")
-            and len(line) >= LEAST
+            and line[:1] != " "
+            and line[-1:] != " "
+            and len(line) >= LEAST_OF_LONG
         )
 
     def _take(self, line: str) -> Sequence[str]:
         body = line.strip() if line.isprintable() else "".join(clean(line)).strip()
         self._held.append(_Piece(line, len(self._text), body))
         self._text += body
-        if len(self._held) < MOST_HELD and self._may_go_on():
+        if len(self._held) < self._most and self._may_go_on():
             return ()
         return self._release()
 
     def _may_go_on(self) -> bool:
-        return any(self._text.endswith(prefix) for prefix in self._prefixes.get(self._text[-LEAST:], ()))
+        for least, tails in self._tails.items():
+            tail = self._text[-least:]
+            if tail in tails and any(
+                stop < len(coat) and self._text.endswith(coat[:stop])
+                for coat in self._coats
+                if _least(coat) == least
+                for _, stop in spans_of(tail, coat)
+            ):
+                return True
+        return False
 
     def _release(self) -> Sequence[str]:
         held, text = self._held, self._text
-        self._held, self._text = [], text[-(LEAST - 1) :]
+        self._held, self._text = [], text[1 - LEAST_OF_LONG :]
         if len(held) == 1 and held[0].body[:LEAST] not in self._heads:
             return [held[0].line]
         spans = [span for coat in self._coats if coat in text for span in spans_of(coat, text)]
         return [_shown(one, spans) for one in held]
+
+
+def _least(coat: str) -> int:
+    return LEAST if len(coat) <= LONG else LEAST_OF_LONG
 
 
 def _shown(piece: _Piece, spans: Sequence[tuple[int, int]]) -> str:
