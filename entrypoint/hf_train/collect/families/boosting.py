@@ -59,7 +59,7 @@ def _make(ledger: Ledger) -> Read:
 
 
 def _wants(bare: str) -> bool:
-    return "[]" in bare or "learn: " in bare or "bestTest" in bare
+    return "[]\t" in bare or "[] " in bare or "learn: " in bare or "bestTest" in bare
 
 
 FAMILY = Family("XGBoost, LightGBM, CatBoost", ("]\t", "] ", "learn: ", "bestTest"), _make, wants=_wants)

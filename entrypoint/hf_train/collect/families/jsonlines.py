@@ -14,6 +14,7 @@ from hf_train.collect.families.base import Family, Read
 from hf_train.collect.ledger import STRUCTURED, Ledger
 from hf_train.collect.values import is_bits, is_grad_norm, is_result, number, to_number
 
+_DECODER = json.JSONDecoder(parse_float=to_number)
 _STEP_KEYS = ("step", "global_step", "current_steps", "iter", "iteration", "num_updates", "steps")
 _TOTAL_KEYS = ("total_steps", "max_steps", "num_steps", "total")
 _UNWRAPPED = frozenset({"metrics", "logs", "results", "scores", "values", "data", "payload", "log", "extra"})
@@ -22,7 +23,7 @@ _UNWRAPPED = frozenset({"metrics", "logs", "results", "scores", "values", "data"
 def load(text: str) -> dict[str, Any] | None:
     """One JSON object (Python's NaN and Infinity allowed), or None. Never raises."""
     try:
-        record = json.loads(text, parse_float=to_number)
+        record = _DECODER.decode(text.strip())
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
@@ -33,7 +34,7 @@ def flatten(record: Mapping[str, Any], *, prefix: str = "", depth: int = 0) -> d
     values: dict[str, float | None] = {}
     for key, value in record.items():
         name = str(key)
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             if depth < 3:
                 inner = prefix if name in _UNWRAPPED else f"{prefix}{name}/"
                 values.update(flatten(value, prefix=inner, depth=depth + 1))
@@ -55,7 +56,9 @@ class _JsonLines:
         record = load(text[start : end + 1])
         if record is None:
             return False
-        values = {name: value for name, value in flatten(record).items() if not is_bits(name, str(value))}
+        values = flatten(record)
+        for name in [name for name, value in values.items() if "recision" in name and is_bits(name, str(value))]:
+            del values[name]
         step = next((values[key] for key in _STEP_KEYS if values.get(key) is not None), None)
         if not any(is_result(name) or is_grad_norm(name) for name in values):
             return False
