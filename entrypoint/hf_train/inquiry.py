@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hf_train.context import Context
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
 from hf_train.inputs import Inputs
 from hf_train.plan import Plan
-from hf_train.ports import Access, Ports, RepoFact
-from hf_train.preflight import Known, Source, loaded, target
+from hf_train.ports import Access, Account, Ports, RepoFact
+from hf_train.preflight import (
+    WRITE,
+    Finding,
+    Known,
+    Source,
+    command_findings,
+    job_token,
+    launch_token,
+    loaded,
+    may,
+    repo_findings,
+    source_findings,
+    target,
+)
 
 
 def inquire(plan: Plan, inputs: Inputs, ports: Ports) -> Known:
@@ -37,6 +51,28 @@ def inquire(plan: Plan, inputs: Inputs, ports: Ports) -> Known:
         job_refused=refused,
         sources=() if refused else _facts(access, named),
     )
+
+
+def judge(plan: Plan, inputs: Inputs, context: Context, account: Account | None, known: Known) -> list[Finding]:
+    """All that tokens, command, repos and disk have against the launch."""
+    private = context.private
+    return [
+        *launch_token(account, plan.job.namespace),
+        *job_token(known, "job-token" if inputs.job_token else "secrets"),
+        *command_findings(plan, inputs),
+        *repo_findings(known, public=None if private is None else not private),
+        *source_findings(plan, known),
+    ]
+
+
+def new_private_repo(inputs: Inputs, context: Context, account: Account | None, known: Known) -> str:
+    """The model repo, when it is not there, should be private, and one of our tokens may be able to make it."""
+    private = inputs.private if inputs.private is not None else context.private is not False
+    if not private or not inputs.model_repo or known.fact is None or known.fact.exists:
+        return ""
+    owner = known.job_account or account
+    namespace = inputs.model_repo.partition("/")[0]
+    return "" if owner is None or may(owner, WRITE, namespace) is False else inputs.model_repo
 
 
 def create_repo(repo: str, ports: Ports) -> None:

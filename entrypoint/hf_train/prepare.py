@@ -4,36 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import TypeVar
 
 from hf_train.approval import approval_of
+from hf_train.checkout import in_path, is_url, look_at_checkout
 from hf_train.context import Context
-from hf_train.errors import BadInput, LostSight, RefusedByHub, TransientHubError, UserError
+from hf_train.errors import LostSight, RefusedByHub, TransientHubError, UserError
 from hf_train.header import adopt
 from hf_train.images.model import Chosen
 from hf_train.imaging import Wanted, build_image, choose_image
-from hf_train.inputs import Inputs, resolve_secrets
-from hf_train.inquiry import inquire
-from hf_train.plan import HOUSE, Facts, Plan, default_image, make_plan, watch_problems
+from hf_train.inputs import Inputs
+from hf_train.inquiry import inquire, judge, new_private_repo
+from hf_train.plan import Facts, Plan, default_image, make_plan
 from hf_train.policy import Approval, check_trust, is_privileged
-from hf_train.ports import Account, Clock, Ports, Survey
+from hf_train.ports import Account, Clock, Ports
 from hf_train.preflight import (
-    WRITE,
     Finding,
     Known,
-    command_findings,
-    job_token,
-    launch_token,
-    may,
     money_findings,
     of_error,
     refusal,
-    repo_findings,
-    source_findings,
 )
 from hf_train.spend import earlier, problem
-from hf_train.values import Attempt, Flavor, JobState, LocalVolume, Secret, Stage
+from hf_train.values import Attempt, Flavor, JobState, Secret, Stage
 
 T = TypeVar("T")
 PATIENCE_S = 600.0
@@ -122,7 +115,16 @@ def examine(
         RefusedByHub: The Hub does not accept the token.
         LostSight: The Hub cannot be reached.
     """
-    secrets, code, folders, script_path = _look_at_workspace(request, ports, tolerate_missing_secrets=offline)
+    sent_from = look_at_checkout(
+        request.inputs,
+        request.context,
+        ports,
+        environ=request.environ,
+        nonce=request.nonce,
+        problems=request.problems,
+        tolerate_missing_secrets=offline,
+    )
+    code, folders = sent_from.code, sent_from.folders
     sent = [*([code] if code and request.inputs.path != "none" else []), *(one for _, one in folders)]
     for survey in sent:
         check_trust(request.context, survey.sha, request.approval, request.not_approved)
@@ -135,14 +137,14 @@ def examine(
         flavors=flavors,
         code=code,
         folders=folders,
-        script_path=script_path,
+        script_path=sent_from.script_path,
         nonce=request.nonce,
         earlier=jobs or (),
         spent_usd=sum(one.most_usd for one in request.earlier),
         image=image,
     )
     config = (
-        ports.workspace.read_text(_in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
+        ports.workspace.read_text(in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
     )
     plan = make_plan(request.inputs, request.context, facts, config_text=config)
     plan = replace(plan, notes=(*request.notes, *plan.notes))
@@ -151,9 +153,9 @@ def examine(
         over = problem(plan, request.context, jobs, plan.flavors, ports.clock.now())
         findings += [over] if over else []
     known = inquire(plan, request.inputs, ports) if look and account else Known()
-    findings += _preflight(plan, request, account, known)
-    new_repo = _new_repo(request, account, known)
-    return Prepared(plan=plan, secrets=secrets, facts=facts, new_repo=new_repo), tuple(findings)
+    findings += judge(plan, request.inputs, request.context, account, known)
+    new_repo = new_private_repo(request.inputs, request.context, account, known)
+    return Prepared(plan=plan, secrets=sent_from.secrets, facts=facts, new_repo=new_repo), tuple(findings)
 
 
 def _image(request: Request, ports: Ports) -> tuple[Chosen | None, list[Finding]]:
@@ -163,29 +165,6 @@ def _image(request: Request, ports: Ports) -> tuple[Chosen | None, list[Finding]
         return choose_image(_wanted(request), ports.images), []
     except UserError as error:
         return None, [of_error(error, "")]
-
-
-def _preflight(plan: Plan, request: Request, account: Account | None, known: Known) -> list[Finding]:
-    inputs = request.inputs
-    private = request.context.private
-    return [
-        *launch_token(account, plan.job.namespace),
-        *job_token(known, "job-token" if inputs.job_token else "secrets"),
-        *command_findings(plan, inputs),
-        *repo_findings(known, public=None if private is None else not private),
-        *source_findings(plan, known),
-    ]
-
-
-def _new_repo(request: Request, account: Account | None, known: Known) -> str:
-    """The model repo, when it is not there, should be private, and one of our tokens may be able to make it."""
-    inputs = request.inputs
-    private = inputs.private if inputs.private is not None else request.context.private is not False
-    if not private or not inputs.model_repo or known.fact is None or known.fact.exists:
-        return ""
-    owner = known.job_account or account
-    namespace = inputs.model_repo.partition("/")[0]
-    return "" if owner is None or may(owner, WRITE, namespace) is False else inputs.model_repo
 
 
 def with_image(prepared: Prepared, request: Request, ports: Ports) -> Prepared:
@@ -236,9 +215,9 @@ def approved(request: Request, ports: Ports) -> Request:
 def with_header(request: Request, ports: Ports) -> Request:
     """The request with what the header of the repository's script may set; one by URL is not asked."""
     inputs = request.inputs
-    if not inputs.script or _is_url(inputs.script):
+    if not inputs.script or is_url(inputs.script):
         return request
-    text = ports.workspace.read_text(_in_path(inputs, inputs.script))
+    text = ports.workspace.read_text(in_path(inputs, inputs.script))
     if text is None:
         return request
     found = adopt(inputs, text, on_github=request.context.on_github)
@@ -271,78 +250,6 @@ def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_
             pause = min(pause * 2, 30.0)
 
 
-def _look_at_workspace(
-    request: Request, ports: Ports, *, tolerate_missing_secrets: bool
-) -> tuple[Mapping[str, Secret], Survey | None, tuple[tuple[str, Survey], ...], PurePosixPath | None]:
-    inputs, problems = request.inputs, [*request.problems, *_missing(request.inputs, ports)]
-    problems += watch_problems(inputs, request.context)
-    secrets: Mapping[str, Secret] = {}
-    try:
-        words = (*inputs.command, *inputs.args, *inputs.env.values(), inputs.script or "")
-        secrets = resolve_secrets(inputs, request.environ, words)
-    except BadInput as error:
-        if not tolerate_missing_secrets:
-            problems += error.problems
-    if not tolerate_missing_secrets:
-        missing = [name for name in inputs.build_secrets if not request.environ.get(name)]
-        problems += [f"build-secrets: {name} is not set in this step's environment" for name in missing]
-    if problems:
-        raise BadInput(problems)
-    extra: dict[PurePosixPath, bytes] = {}
-    script_path = None
-    if inputs.script and _is_url(inputs.script):
-        script_path = PurePosixPath(HOUSE, "scripts", _script_name(inputs.script))
-        extra[script_path] = ports.scripts.fetch(inputs.script)
-    code = None
-    local = {volume.key: volume for volume in inputs.volumes if isinstance(volume, LocalVolume)}
-    folders = [(key, _survey_volume(volume, request, ports, problems)) for key, volume in local.items()]
-    if inputs.path != "none" or extra:
-        code = _survey(ports, inputs.path if inputs.path != "none" else "", inputs, extra, problems)
-    if problems:
-        raise BadInput(problems)
-    return secrets, code, tuple(folders), script_path
-
-
-def _survey_volume(volume: LocalVolume, request: Request, ports: Ports, problems: list[str]) -> Survey:
-    """A snapshot is shared and must stay what it was; so a volume that the Job may write to gets one of its own."""
-    survey = _survey(ports, volume.folder, request.inputs, {}, problems)
-    if volume.read_only or problems:
-        return survey
-    mark = {PurePosixPath(HOUSE, "launch"): request.nonce.encode()}
-    own = _survey(ports, volume.folder, request.inputs, mark, problems)
-    return replace(own, content=survey.digest)
-
-
-def _survey(
-    ports: Ports, folder: str, inputs: Inputs, extra: Mapping[PurePosixPath, bytes], problems: list[str]
-) -> Survey:
-    try:
-        return ports.workspace.survey(folder, inputs.exclude, extra)
-    except BadInput as error:
-        problems += error.problems
-        return Survey(digest="", files=0, size=0)
-
-
-def _missing(inputs: Inputs, ports: Ports) -> list[str]:
-    problems = []
-    if inputs.path != "none" and not ports.workspace.is_folder(inputs.path):
-        problems.append(f"path: there is no folder {inputs.path!r}")
-    elif inputs.script and not _is_url(inputs.script) and not ports.workspace.is_file(_in_path(inputs, inputs.script)):
-        problems.append(f"script: there is no file {inputs.script!r} in {inputs.path!r}")
-    if inputs.config and not ports.workspace.is_file(_in_path(inputs, inputs.config)):
-        problems.append(f"config: there is no file {inputs.config!r} in {inputs.path!r}")
-    if inputs.baseline and inputs.baseline.startswith("file:"):
-        path = inputs.baseline.removeprefix("file:")
-        if ports.workspace.read_text(path) is None:
-            problems.append(f"baseline: there is no file {path!r} in the workspace (for a branch write branch:{path})")
-    problems += [
-        f"volumes: there is no folder {volume.folder!r} (a Hub source starts with hf://)"
-        for volume in inputs.volumes
-        if isinstance(volume, LocalVolume) and not ports.workspace.is_folder(volume.folder)
-    ]
-    return problems
-
-
 def _look_at_hub(ports: Ports, *, offline: bool) -> tuple[Account | None, tuple[Flavor, ...] | None]:
     if not offline:
         account = patiently(ports.clock, ports.hub.whoami)
@@ -355,17 +262,3 @@ def _look_at_hub(ports: Ports, *, offline: bool) -> tuple[Account | None, tuple[
         return ports.hub.whoami(), flavors
     except (RefusedByHub, TransientHubError):
         return None, flavors
-
-
-def _in_path(inputs: Inputs, name: str | None) -> str:
-    return str(PurePosixPath(inputs.path if inputs.path != "none" else ".", name or ""))
-
-
-def _is_url(text: str) -> bool:
-    return text.startswith(("http://", "https://"))
-
-
-def _script_name(url: str) -> str:
-    name = PurePosixPath(url.split("?", 1)[0].split("#", 1)[0]).name
-    safe = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name) or "script"
-    return safe if safe.endswith(".py") else f"{safe}.py"

@@ -147,6 +147,7 @@ def _titles(config: str | None = None, **flags: Any) -> list[tuple[str, str]]:
         ({"command": "python t.py", "config": "push_to_hub: false"}, ""),
         ({"command": "python t.py", "config": "{{ not: [yaml"}, ""),
         ({"command": "python t.py", "model_repo": "a/b", "require_model": "false"}, ""),
+        ({"command": "t.py", "model_repo": "a/b", "publish": "/o", "volumes": "hf://buckets/a/b:/o"}, ""),
         ({"command": "python t.py"}, ""),
     ],
 )

@@ -29,7 +29,7 @@ def _push(plan: Plan, inputs: Inputs) -> list[Finding]:
     if "HF_TOKEN" in plan.job.secrets:
         return []
     told = pushes(words, plan.expect.config)
-    if not told and not (plan.expect.model_repo and plan.expect.require_model):
+    if not told and (inputs.publish or not (plan.expect.model_repo and plan.expect.require_model)):
         return []
     what = "the command pushes to the Hub, but the Job gets no token." if told else "model-repo is to be published to, "
     what = what if told else f"{what}but the Job gets no token."
