@@ -19,6 +19,7 @@ from hf_train.failure import Failure, failure_of
 from hf_train.plan import Plan
 from hf_train.ports import Ports, Published
 from hf_train.prepare import patiently
+from hf_train.publishing import Push
 from hf_train.results import read_results
 from hf_train.values import Findings, JobState, Metric, ModelLink, Outcome, Reason, Stage
 
@@ -36,7 +37,14 @@ def live(progress: Progress) -> Findings:
     return Findings(metrics=metrics, progress=(progress.step, progress.total))
 
 
-def collect(reading: LogReading, plan: Plan, state: JobState | None, outcome: Outcome, ports: Ports) -> Findings:
+def collect(
+    reading: LogReading,
+    plan: Plan,
+    state: JobState | None,
+    outcome: Outcome,
+    ports: Ports,
+    pushed: Push | None = None,
+) -> Findings:
     """Put the findings of an ended (or left) Job together.
 
     Args:
@@ -45,10 +53,11 @@ def collect(reading: LogReading, plan: Plan, state: JobState | None, outcome: Ou
         state: The last look at the Job.
         outcome: How it ended.
         ports: The world; a repo that cannot be read is a problem in words.
+        pushed: What this step pushed itself: no other proof is needed for that.
     """
     shelf = _Shelf()
     if state is not None and state.stage in _LOOKED_AT and outcome.reason is not Reason.CANCELLED:
-        shelf = _look(reading, plan, state, ports)
+        shelf = _look(reading, plan, state, ports, pushed)
     sources = (*shelf.sources, Source("log", reading.metrics, reading.progress.step))
     merged = merge(sources)
     bad = reading.status == "diverged" or any(diverged(source.metrics) for source in sources)
@@ -88,7 +97,7 @@ class _Shelf:
     problems: tuple[str, ...] = ()
 
 
-def _look(reading: LogReading, plan: Plan, state: JobState, ports: Ports) -> _Shelf:
+def _look(reading: LogReading, plan: Plan, state: JobState, ports: Ports, pushed: Push | None) -> _Shelf:
     owner = ports.hub.job_owner() if "HF_TOKEN" in plan.job.secrets else ""
     candidates = _candidates(reading, plan, owner)
     if not candidates:
@@ -99,7 +108,8 @@ def _look(reading: LogReading, plan: Plan, state: JobState, ports: Ports) -> _Sh
     problems: list[str] = []
     for kind, repo in candidates[:MAX_CANDIDATES]:
         try:
-            one = _published(kind, repo, plan, state, ports, owner)
+            ours = pushed if pushed and (kind, repo) == ("model", pushed.repo) else None
+            one = _ours(ours, plan, ports) if ours else _published(kind, repo, plan, state, ports, owner)
         except (LostSight, RefusedByHub) as error:
             problems.append(f"{repo} could not be looked at: {error.message}")
             notes.append(f"{repo} could not be looked at")
@@ -109,6 +119,14 @@ def _look(reading: LogReading, plan: Plan, state: JobState, ports: Ports) -> _Sh
         elif one.note:
             notes.append(one.note)
     return _shelf(found, notes, problems, plan)
+
+
+def _ours(pushed: Push, plan: Plan, ports: Ports) -> Published:
+    """The commit that this step made."""
+    if not pushed.revision:
+        return Published(link=None, note=pushed.problem)
+    extra = [plan.expect.metrics_file] if plan.expect.metrics_file else []
+    return patiently(ports.clock, lambda: ports.hub.results(pushed.repo, pushed.revision, extra), limit_s=LOOK_LIMIT_S)
 
 
 def _shelf(

@@ -1,4 +1,4 @@
-"""Adapter: who may do what on GitHub, through PyGithub. A failure is returned in words; the caller then knows nothing."""
+"""Adapter: who may do what on GitHub, through PyGithub. A failure is returned in words: then nothing is known."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class GitHubPeople:
         """`GET /repos/{repo}/pulls/{number}`; a deleted fork is a fork."""
         try:
             pull = self._repo.get_pull(number)
-            name = pull.head.repo.full_name if pull.head.repo else ""
+            repo: object = pull.head.repo  # None when the fork was deleted, whatever its annotation says
+            name = pull.head.repo.full_name if repo else ""
             return Head(sha=pull.head.sha, from_fork=name.lower() != self._name), ""
         except _FAILURES as error:
             return None, _words(error)

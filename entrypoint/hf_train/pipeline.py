@@ -19,6 +19,7 @@ from hf_train.lease import Keeper, grant
 from hf_train.plan import Plan, outlives, usd
 from hf_train.ports import Ports
 from hf_train.prepare import Prepared, Request, prepare, with_image
+from hf_train.publishing import push
 from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.report.words import duration
 from hf_train.reporter import Reporter
@@ -181,7 +182,8 @@ class _Run:
             ended = replace(ended, problems=(*ended.problems, f"The Job was superseded by {sha}, a newer push."))
         reading = reader.close()
         try:
-            findings = collect(reading, self.plan, ended.state, outcome, self.ports)
+            pushed = push(self.plan, ended.state, outcome, self.ports)
+            findings = collect(reading, self.plan, ended.state, outcome, self.ports, pushed)
             ended = replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line))
             last = self.last_word(ended)
             if last is None:

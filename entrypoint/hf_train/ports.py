@@ -271,6 +271,17 @@ class Hub(Protocol):
         ...
 
 
+class Publisher(Protocol):
+    """Pushes what a Job left in a bucket."""
+
+    def publish(self, bucket: str, folder: str, repo: str, title: str) -> str:
+        """Push a folder of a bucket to a model repo as one commit. Returns the commit, 40 hex digits.
+
+        Raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+        """
+        ...
+
+
 class Runs(Protocol):
     """Workflow runs of one repository on GitHub."""
 
@@ -444,3 +455,4 @@ class Ports:
     access: Access | None = None
     people: People | None = None
     images: Images | None = None
+    publisher: Publisher | None = None

@@ -19,7 +19,7 @@ from hf_train.context import Context, read_context
 from hf_train.engine import DockerBuilder
 from hf_train.errors import BadInput
 from hf_train.files import RunFiles
-from hf_train.hub import HubAccess, HuggingFaceHub, stored_token
+from hf_train.hub import HubAccess, HubPublisher, HuggingFaceHub, Identity, stored_token
 from hf_train.hub.spaces import SpaceBuilder
 from hf_train.hub_api import make_api
 from hf_train.images.pins import Pin, read_pins
@@ -146,6 +146,7 @@ def ports_of(
         access=HubAccess(endpoint, token, _job_token(inputs, environ)),
         people=people,
         images=images_of(stack, context, endpoint, token, known),
+        publisher=HubPublisher(endpoint, token, identity_of(environ)),
     )
 
 
@@ -181,6 +182,12 @@ def known_images() -> tuple[Pin, ...]:
     """The names that `image:` knows."""
     place = pins_file()
     return read_pins(place.read_text(encoding="utf-8")) if place else ()
+
+
+def identity_of(environ: Mapping[str, str]) -> Identity | None:
+    """Where the runner says who this step is; None without `permissions: id-token: write`."""
+    url, token = environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", ""), environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+    return Identity(url=url, token=Secret(token)) if url and token else None
 
 
 def console_of(redact: Redactor, environ: Mapping[str, str], stream: TextIO | None = None) -> PlainConsole:

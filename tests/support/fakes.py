@@ -300,6 +300,21 @@ class FakePeople:
 
 
 @dataclass
+class FakePublisher:
+    """Pushes, or raises what it was given."""
+
+    revision: str = "d" * 40
+    errors: list[Exception] = field(default_factory=list)
+    pushed: list[tuple[str, str, str, str]] = field(default_factory=list)
+
+    def publish(self, bucket: str, folder: str, repo: str, title: str) -> str:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.pushed.append((bucket, folder, repo, title))
+        return self.revision
+
+
+@dataclass
 class RecordingConsole:
     """Keeps what was said."""
 
@@ -414,6 +429,7 @@ class World:
     files: MemoryFiles = field(default_factory=MemoryFiles)
     reports: FakeReports = field(default_factory=FakeReports)
     people: FakePeople = field(default_factory=FakePeople)
+    publisher: FakePublisher = field(default_factory=FakePublisher)
 
     def __post_init__(self) -> None:
         self.hub = FakeHub(self.clock)
@@ -431,4 +447,5 @@ class World:
             reports=self.reports,
             clock=self.clock,
             people=self.people,
+            publisher=self.publisher,
         )

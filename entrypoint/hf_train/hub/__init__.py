@@ -6,5 +6,6 @@ cancels; `logs` reads the stream; `repos` looks at what was published.
 
 from hf_train.hub.access import HubAccess
 from hf_train.hub.jobs import HuggingFaceHub, stored_token
+from hf_train.hub.publish import HubPublisher, Identity
 
-__all__ = ["HubAccess", "HuggingFaceHub", "stored_token"]
+__all__ = ["HubAccess", "HubPublisher", "HuggingFaceHub", "Identity", "stored_token"]

@@ -256,6 +256,13 @@ FIELDS: tuple[Field, ...] = (
         "`eval_accuracy >= 0.85`, `eval_loss <= baseline + 2%`, `eval_f1 >= baseline - 0.005 over 5 runs`.",
     ),
     Field(
+        name="publish",
+        group=Group.RESULT,
+        metavar="PATH",
+        help="Folder in the Job, on a bucket that it writes to; this step pushes it to `model-repo` in the end, so "
+        "that the Job needs no token (and with `id-token: write` this step no key).",
+    ),
+    Field(
         name="require-model",
         group=Group.RESULT,
         switch=True,

@@ -14,6 +14,7 @@ from hf_train.errors import BadInput
 from hf_train.gate import Condition, contradictions, parse_condition
 from hf_train.inputs import grammar
 from hf_train.inputs.fields import BY_NAME, ENV_PREFIX, FIELDS, Field
+from hf_train.inputs.mounts import in_bucket
 from hf_train.inputs.smoke import Smoke, smoke
 from hf_train.values import LocalVolume, Secret, Volume
 
@@ -86,6 +87,7 @@ class Inputs:
     directions: Mapping[str, Direction] = field(default_factory=dict)
     baseline: str | None = None
     gate: tuple[Condition, ...] = ()
+    publish: str | None = None
     require_model: bool = False
     mode: Literal["wait", "detach"] = "wait"
     on_cancel: Literal["cancel", "keep"] = "cancel"
@@ -317,6 +319,7 @@ def _read(reader: _Reader) -> Inputs:
         directions=_directions(reader, [*shown, *((one.metric, one.way) for one in gate)]),
         baseline=reader.one("baseline", grammar.baseline, cast("str | None", None)),
         gate=gate,
+        publish=reader.one("publish", grammar.mount, None),
         require_model=reader.one("require-model", grammar.boolean, reader.text("model-repo") is not None),
         mode=word("mode", ("wait", "detach"), "wait"),
         on_cancel=word("on-cancel", ("cancel", "keep"), "cancel"),
@@ -424,6 +427,7 @@ def _across(inputs: Inputs, reader: _Reader) -> Sequence[str]:
     if inputs.smoke and inputs.smoke.args and inputs.command[:2] == ("sh", "-ec"):
         problems.append("smoke: args cannot be added to a command that a shell runs; give script, or a plain command")
     problems.extend(_mounts(inputs))
+    problems.extend(_publish(inputs))
     problems.extend(_lease(inputs))
     problems.extend(f"gate: {problem}" for problem in contradictions(inputs.gate, inputs.directions))
     if inputs.job_token and "HF_TOKEN" in inputs.secrets:
@@ -452,6 +456,19 @@ def _lease(inputs: Inputs) -> Sequence[str]:
     ]
     words = "lease: it ends the Job when this step is gone, and {} leaves it; keep one"
     problems += [words.format(name) for name, on in against if on]
+    return problems
+
+
+def _publish(inputs: Inputs) -> Sequence[str]:
+    """What is published must be in a bucket when the Job is gone, and must have somewhere to go."""
+    if inputs.publish is None:
+        return []
+    problems = [] if inputs.model_repo else ["publish: give model-repo, where it is pushed"]
+    if in_bucket(inputs.publish, inputs.volumes) is None:
+        problems.append(
+            f"publish: {inputs.publish} is in no bucket that the Job writes to; add one to volumes, for instance "
+            "hf://buckets/OWNER/NAME:/out:rw"
+        )
     return problems
 
 

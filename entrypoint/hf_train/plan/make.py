@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hf_train.context import Context
 from hf_train.inputs import Inputs
+from hf_train.inputs.mounts import in_bucket
 from hf_train.plan.cost import budget_of, flavor_of
 from hf_train.plan.lease import Lease, leased
 from hf_train.plan.model import HOUSE, Expect, Facts, Plan
@@ -47,6 +48,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         expect=Expect(
             model_repo=inputs.model_repo,
             require_model=inputs.require_model,
+            publish=in_bucket(inputs.publish, inputs.volumes) if inputs.publish else None,
             metrics_file=inputs.metrics_file,
             metrics=inputs.metrics,
             directions=inputs.directions,

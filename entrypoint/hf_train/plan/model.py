@@ -51,6 +51,7 @@ class Expect:
     Attributes:
         model_repo: Repo that the training publishes to, if it was named.
         require_model: Whether publishing nothing is a failure.
+        publish: Bucket and folder that this step pushes to `model_repo`; None when the Job pushes by itself.
         metrics_file: JSON file in that repo.
         metrics: Names to show; all when empty.
         directions: Which way is better, for the names that the user marked.
@@ -59,6 +60,7 @@ class Expect:
 
     model_repo: str | None = None
     require_model: bool = False
+    publish: tuple[str, str] | None = None
     metrics_file: str | None = None
     metrics: tuple[str, ...] = ()
     directions: Mapping[str, Direction] = field(default_factory=dict)

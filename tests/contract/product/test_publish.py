@@ -21,6 +21,7 @@ from hf_train.errors import RefusedByHub, TransientHubError
 from hf_train.hub.publish import HubPublisher, Identity
 from hf_train.values import Secret
 from support.local_hub_process import Hub
+from support.product import Product
 
 REQUEST_TOKEN = "local-request-token"
 SUBJECT = "repo:octo/proj:environment:training"
@@ -159,6 +160,33 @@ def test_a_failure_that_passes_gets_a_fresh_identity(account: Hub, runner: Runne
         ours.publish(bucket, "run/model", f"{account.user}/m", "t")
     ours.publish(bucket, "run/model", f"{account.user}/m", "t")
     assert len(set(runner.given)) == 2
+
+
+def test_a_job_without_a_token_has_its_model_on_the_hub(
+    product: Product, account: Hub, runner: Runner, tmp_path: Path
+) -> None:
+    """The whole way: the Job writes to a bucket, this step publishes with its identity, the report links the commit."""
+    account.api.create_bucket(f"{account.user}/out", private=True)
+    shell = """
+        test -z "$HF_TOKEN" && mkdir -p /out/m
+        echo weights > /out/m/model.safetensors
+        echo '{"acc": 0.5}' > /out/m/metrics.json
+    """
+    repo, volume = f"{account.user}/published", f"hf://buckets/{account.user}/out:/out:rw"
+    env = {
+        "ACTIONS_ID_TOKEN_REQUEST_URL": runner.identity.url,
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": REQUEST_TOKEN,
+    }
+    asked = ("--volumes", volume, "--publish", "/out/m", "--model-repo", repo, "--metrics-file", "metrics.json")
+    done = product.run(*asked, "--", "sh", "-c", shell, env=env)
+    assert done.code == 0, done.out
+    newest = account.api.list_repo_commits(repo)[0]
+    assert done.report["model-revision"] == newest.commit_id
+    assert done.report["metrics"] == {"acc": 0.5}
+    assert newest.title == f"Trained by Job {done.report['job-id']}"
+    assert account.launches()[0].get("secrets", {}) == {}
+    assert REQUEST_TOKEN not in done.out
+    assert runner.given[0] not in done.out
 
 
 def test_what_cannot_be_published_is_said(account: Hub, runner: Runner, bucket: str, tmp_path: Path) -> None:
