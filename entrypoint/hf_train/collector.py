@@ -122,7 +122,7 @@ def _request(run: RunFile, superseded: bool) -> Request:
         on_watch_timeout="detach",
         comment="never" if superseded else run.inputs.comment,
     )
-    return Request(inputs=inputs, context=run.context, environ={}, nonce=run.plan.nonce)
+    return Request(inputs=inputs, context=run.context, environ={}, nonce=run.plan.nonce, earlier=run.earlier)
 
 
 def _said(report: Report) -> bool:

@@ -16,7 +16,10 @@ LIMIT_S = 30.0
 
 def leave(plan: Plan, request: Request, snapshot: Snapshot | None, ports: Ports) -> str:
     """Leave the run file, before there is a Job. Returns the problem, empty when there is none."""
-    text = runfile.written(RunFile(plan=plan, inputs=request.inputs, context=request.context, snapshot=snapshot))
+    run = RunFile(
+        plan=plan, inputs=request.inputs, context=request.context, snapshot=snapshot, earlier=request.earlier
+    )
+    text = runfile.written(run)
     if ports.console.redact(text) != text:
         return "its file in the bucket would hold a secret"
     return _saved(ports, ports.reports, plan, "run.json", text)

@@ -25,6 +25,7 @@ from hf_train.report.words import duration
 from hf_train.reporter import Reporter
 from hf_train.shelves import save
 from hf_train.show import show_plan
+from hf_train.smoke import MARK
 from hf_train.spend import of_pull
 from hf_train.supersede import make_room
 from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
@@ -72,7 +73,13 @@ def resume(request: Request, ports: Ports, plan: Plan, snapshot: Snapshot | None
     """A run from its watch on: for a Job that an earlier step launched and does not follow any more."""
     reporter = Reporter(request, ports)
     base = Report(
-        context=request.context, key=reporter.key, phase=Phase.QUEUED, plan=plan, snapshot=snapshot, state=state
+        context=request.context,
+        key=reporter.key,
+        phase=Phase.QUEUED,
+        plan=plan,
+        snapshot=snapshot,
+        state=state,
+        earlier=request.earlier,
     )
     run = _Run(request, ports, reporter, Prepared(plan=plan, secrets={}))
     return run.follow(base, Launched(state=state, snapshot=snapshot), anew=False)
@@ -202,6 +209,8 @@ class _Run:
     def _leave(self, snapshot: Snapshot | None) -> tuple[str, ...]:
         """What `hf-train collect` needs, where it may be needed: on a laptop only for a Job that outlives the run."""
         context = self.request.context
+        if MARK in self.plan.job.env:  # a collect must not say that the training completed when its smoke run did
+            return ()
         if not (context.on_github or outlives(self.request.inputs, context)):
             return ()
         problem = leave(self.plan, self.request, snapshot, self.ports)

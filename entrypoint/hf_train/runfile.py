@@ -9,7 +9,7 @@ from hf_train.codec import from_json, to_json
 from hf_train.context import Context
 from hf_train.inputs import Inputs
 from hf_train.plan import Plan
-from hf_train.values import JobState, Snapshot
+from hf_train.values import Attempt, JobState, Snapshot
 
 SCHEMA = "hf-train/run/1"
 ROOT = "runs"
@@ -24,12 +24,14 @@ class RunFile:
         inputs: The inputs, without the tokens.
         context: Where it was started.
         snapshot: What was sent.
+        earlier: Jobs of the run that had ended before: its smoke run, tries that the platform ended.
     """
 
     plan: Plan
     inputs: Inputs
     context: Context
     snapshot: Snapshot | None = None
+    earlier: tuple[Attempt, ...] = ()
 
 
 def folder(nonce: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from flow.money import Life, MoneyHub
 from flow.steps import report_json, request
-from hf_train import runs
+from hf_train import runfile, runs
 from hf_train.errors import Interrupted, RefusedByPolicy
 from hf_train.report import Report, verdict_of
 from hf_train.values import Flavor, Stage
@@ -123,6 +123,16 @@ def test_the_smoke_run_is_no_baseline_and_needs_no_model(world: World) -> None:
     assert code == 6, "the full run was judged"
     stored = [json.loads(text) for path, text in world.reports.stored.items() if "/commits/" in path]
     assert all("HFT_SMOKE" not in document.get("hf-jobs-run", "") for document in stored)
+
+
+def test_a_later_collect_never_takes_the_smoke_run_for_the_training(world: World) -> None:
+    _go(world, [SMOKE, Life(seconds=60)], mode="detach")
+    left = [text for path, text in world.reports.stored.items() if "/runs/" in path]
+    assert len(left) == 1
+    assert '"HFT_SMOKE"' not in left[0]
+    run = runfile.read(left[0])
+    assert run is not None
+    assert [one.kind for one in run.earlier] == ["smoke"], "its cost is in the report that a collect finishes"
 
 
 def test_a_signal_during_the_smoke_run_cancels_it(world: World) -> None:
