@@ -6,6 +6,7 @@ import re
 import resource
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -339,3 +340,14 @@ def test_a_rerun_of_a_workflow_run_takes_the_completed_job_and_not_the_failed_on
     retried = product.run(*sh("exit 1"), env={**env, "GITHUB_RUN_ATTEMPT": "2"})
     assert (failed.code, retried.code) == (1, 1)
     assert failed.report["job-id"] != retried.report["job-id"]
+
+
+@pytest.mark.case(76, 85)
+def test_from_the_end_of_the_job_to_the_verdict_it_takes_two_seconds(product: Product, account: Hub) -> None:
+    """With the waits as they are in a real run, and the looks at the Job far apart by then."""
+    product.fast = False
+    done = product.run(*sh("echo began; sleep 12; echo ended"))
+    ended = datetime.fromisoformat(account.jobs()[0]["finishedAt"])
+    took = (datetime.now(UTC) - ended).total_seconds()
+    assert (done.code, done.job_lines) == (0, ["began", "ended"]), done.out
+    assert took <= 2.0
