@@ -23,6 +23,7 @@ _ARGUMENTS = word_set(
     """
 )
 _EPOCH = re.compile(r"(?i)\bepoch:?\s\[?(\d{1,7})\b")
+_SETTINGS = re.compile(r"(?i)\b(?:args|arguments|config\w{0,8}|hyper-?param\w{0,6}|options|settings)\s?[:=]?\s?$")
 _TRAIN_END = frozenset({"train_runtime", "train_samples_per_second", "train_steps_per_second", "train_loss"})
 
 
@@ -82,7 +83,7 @@ class _Dicts:
             return False
         for found in _DICT.finditer(text, text.find("{'")):
             values = parse(found[0])
-            if values:
+            if values and not _SETTINGS.search(text[max(0, found.start() - 40) : found.start()]):
                 self._take(self._placed(values, text[: found.start()]), text)
                 read = True
         return read and "%|" not in text  # a bar that the dict is glued to is read too

@@ -33,7 +33,7 @@ _COUNTER = re.compile(
 _LIMIT = re.compile(r"(?i)\b(?:max_updates|max_iters|total_steps|max_steps)\s*[:=]\s*(\d{1,12})\b")
 _PLANNED = re.compile(r"(?i)\b(?:training|run(?:ning)?) for (\d{1,6}) epochs\b")
 _CODE = re.compile(
-    r"\s*(?:(?:def|return|raise|import|assert|self|class|elif|export)\b|\$|>>>|--|\+{1,3}\s"
+    r"\s*(?:(?:def|return|raise|import|assert|self|class|elif|export)\b|\$|\#\s|>>>|--|\+{1,3}\s"
     r"|(?:Namespace|Config|\w{0,40}Args|\w{0,40}Arguments|\w{0,40}Config)\s?[({]"
     r"|(?i:engine/trainer|hyper-?param\w{0,6}|arguments|args|options|settings|config\w{0,8})\s?:\s)"
 )
