@@ -167,8 +167,13 @@ def variable(text: str) -> str:
     return text
 
 
-def assignment(text: str) -> tuple[str, str]:
-    """`KEY=VALUE`. Everything after the first `=` is the value, byte for byte."""
+def assignment(text: str, instead: str = "secrets") -> tuple[str, str]:
+    """`KEY=VALUE`. Everything after the first `=` is the value, byte for byte.
+
+    Args:
+        text: The line.
+        instead: The input where the name of a secret belongs.
+    """
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals:
@@ -178,7 +183,7 @@ def assignment(text: str) -> tuple[str, str]:
         message = f"{key!r} is not the name of an environment variable"
         raise ValueError(message)
     if _LOOKS_SECRET.search(key.upper()):
-        message = f"{key} looks like a secret; put its name under secrets and its value in the step's environment"
+        message = f"{key} looks like a secret; put its name under {instead} and its value in the step's environment"
         raise ValueError(message)
     return key, value
 

@@ -296,7 +296,7 @@ def _read(reader: _Reader) -> Inputs:
         dockerfile=reader.text("dockerfile"),
         build_context=reader.text("build-context") or ".",
         build_target=reader.text("build-target"),
-        build_args=dict(reader.many("build-args", grammar.assignment)),
+        build_args=dict(reader.many("build-args", lambda line: grammar.assignment(line, "build-secrets"))),
         build_secrets=tuple(dict.fromkeys(reader.many("build-secrets", grammar.variable))),
         build_repository=reader.text("build-repository"),
         build_user=reader.text("build-user"),
