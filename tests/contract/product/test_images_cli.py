@@ -76,7 +76,7 @@ def test_one_name_that_is_gone_does_not_stop_the_others(product: Product, regist
         (("pin", "A B=python:3"), "is not a name for an image"),
         (("verify", "a b"), "is not an image reference"),
         (("build", "--dockerfile", "no"), "there is no file 'no' in the repository"),
-        (("build", "--dockerfile", "x", "--build-args", "HF_TOKEN=1"), "looks like a secret"),
+        (("build", "--dockerfile", "x", "--build-args", "HF_TOKEN=1"), "put its name under build-secrets"),
     ],
 )
 def test_what_is_wrong_is_said(product: Product, words: tuple[str, ...], why: str) -> None:
