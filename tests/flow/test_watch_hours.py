@@ -143,12 +143,17 @@ def test_no_hardware_in_time_is_cancelled_and_said_not_to_be_billed(world: World
 @pytest.mark.parametrize("closes", [True, False])
 def test_late_lines_are_drained_for_a_bounded_time(closes: bool, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (100.0, Stage.COMPLETED)]
-    world.hub.log = [(1.0, STEP), (104.0, "{'eval_loss': '0.25', 'epoch': '1'}")]
+    world.hub.log = [(1.0, STEP), (9999.0, "never due")]  # the stream is open when the Job has ended
     follow = world.hub.follow
 
     def feed(ref: JobRef) -> Any:
-        made = follow(ref)
-        made.closes = closes  # type: ignore[attr-defined]
+        made: Any = follow(ref)
+
+        def resume() -> None:
+            made.script = [(world.clock.seconds + 4.0, "{'eval_loss': '0.25', 'epoch': '1'}")]
+            made.closes = closes
+
+        monkeypatch.setattr(made, "resume", resume)
         return made
 
     monkeypatch.setattr(world.hub, "follow", feed)
