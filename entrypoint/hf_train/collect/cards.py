@@ -105,8 +105,7 @@ def _index_metrics(front: Mapping[str, Any]) -> Iterator[tuple[str, float | None
     results = [result for entry in _dicts(front.get("model-index")) for result in _dicts(entry.get("results"))]
     several = len(results) > 1
     for result in results:
-        dataset = result.get("dataset")
-        group = _string(dataset.get("name")) if isinstance(dataset, dict) else None
+        group = _group(result.get("dataset"))
         for metric in _dicts(result.get("metrics")):
             name = _string(metric.get("type")) or _string(metric.get("name"))
             value = number(metric.get("value"))
@@ -114,6 +113,15 @@ def _index_metrics(front: Mapping[str, Any]) -> Iterator[tuple[str, float | None
                 continue
             key = _key(name)
             yield f"eval_{_key(group)}_{key}" if several and group else f"eval_{key}", value
+
+
+def _group(dataset: object) -> str | None:
+    """What a result was measured on. sentence-transformers 5 writes the evaluator's name as the type, and as the name
+    with blanks for its dashes; logs and trainer state have the type."""
+    if not isinstance(dataset, dict):
+        return None
+    name, kind = _string(dataset.get("name")), _string(dataset.get("type"))
+    return kind if name and kind and name == kind.replace("-", " ") else name
 
 
 def _text_metrics(text: str) -> Iterator[tuple[str, float | None]]:

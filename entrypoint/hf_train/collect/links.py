@@ -34,6 +34,7 @@ _MODEL_TITLE = re.compile(
 _WRITES: tuple[tuple[str, int, re.Pattern[str]], ...] = (
     ("TRL: model pushed", 3, re.compile(r"[Mm]odel pushed to the Hub (?:in|at):? (?P<url>https?://\S+)")),
     ("model available", 3, re.compile(r"(?:[Aa]dapter|[Mm]odel|GGUF)[\w ]{0,40} available at:? (?P<url>https?://\S+)")),
+    ("saved to the Hub", 3, re.compile(r"Model saved to the Hugging Face Hub: (?P<url>https?://\S+)")),
     ("saved to the Hub", 3, re.compile(r"Saved (?:[\w-]+ ){0,3}?model to (?P<url>https?://\S+)")),
     (
         "pushed",
@@ -61,7 +62,7 @@ _TRIM = ".,;:)'\"*]>`"
 _MAX = 64
 
 NEEDLES = (
-    "ommit", "ush", "pload", "ublish", "vailable", "Saved", "url:", "To http", "RepoUrl", "wandb", "rackio", "comet.",
+    "ommit", "ush", "pload", "ublish", "vailable", "Saved", "aved to", "url:", "To http", "RepoUrl", "wandb", "rackio", "comet.",
     "neptune", "swanlab", "clear.ml", "hf.space", "pace:", "ashboard", "experiments/",
 )  # fmt: skip
 """A segment with ``://`` but none of these is never looked at."""

@@ -163,6 +163,13 @@ def test_model_card_with_several_data_sets_keeps_them_apart() -> None:
     assert card.metrics == {"eval_sts_dev_spearman_cosine": 0.7, "eval_sts_test_spearman_cosine": 0.6}
 
 
+def test_model_card_of_sentence_transformers_names_its_evaluators_as_log_and_state_do() -> None:
+    result = "  - dataset: {{name: {}, type: {}}}\n    metrics:\n    - {{type: spearman_cosine, value: {}}}\n"
+    results = result.format("sts dev", "sts-dev", 0.7) + result.format("STS benchmark", "mteb/sts", 0.6)
+    card = read_model_card(f"---\nmodel-index:\n- results:\n{results}---\n# x\n")
+    assert card.metrics == {"eval_sts-dev_spearman_cosine": 0.7, "eval_sts_benchmark_spearman_cosine": 0.6}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
