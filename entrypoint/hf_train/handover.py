@@ -16,9 +16,7 @@ LIMIT_S = 30.0
 
 def leave(plan: Plan, request: Request, snapshot: Snapshot | None, ports: Ports) -> str:
     """Leave the run file, before there is a Job. Returns the problem, empty when there is none."""
-    run = RunFile(
-        plan=plan, inputs=request.inputs, context=request.context, snapshot=snapshot, earlier=request.earlier
-    )
+    run = RunFile(plan=plan, inputs=request.inputs, context=request.context, snapshot=snapshot, earlier=request.earlier)
     text = runfile.written(run)
     if ports.console.redact(text) != text:
         return "its file in the bucket would hold a secret"

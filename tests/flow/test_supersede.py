@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_an_ended_job_is_left(world: World) -> None:
         (replace(ON_GITHUB, pull=None, event="push", ref="refs/heads/main"), {"supersede": "cancel"}, True),
     ],
 )
-def test_a_branch_is_asked_for(context: Context, flags: dict[str, str], ends: bool, world: World) -> None:
+def test_a_branch_is_asked_for(context: Context, flags: dict[str, Any], ends: bool, world: World) -> None:
     labels = {**LABELS, "hft-family": family(context, context.comment_key)}
     world.hub.existing = [replace(OLDER, labels=labels)]
     go(world, request(context, **flags))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,14 +16,16 @@ from hf_train.values import JobRef, JobState, Stage
 from support.fakes import START, World
 
 
-def twin(world: World, number: int, seconds: float, stage: Stage = Stage.RUNNING, **changes: str) -> JobState:
+def twin(
+    world: World, number: int, seconds: float, stage: Stage = Stage.RUNNING, labels: Mapping[str, str] | None = None
+) -> JobState:
     """A Job of the very training that `go` launches, made some seconds after the start."""
     spec = prepare(request(), world.ports).plan.job
     return JobState(
         ref=JobRef(id=f"{number:024d}", namespace="alice", url=""),
         stage=stage,
         created_at=START + timedelta(seconds=seconds),
-        labels={**spec.labels, "hft-nonce": f"other{number}", **changes},
+        labels={**spec.labels, "hft-nonce": f"other{number}", **(labels or {})},
         image=spec.image,
         command=spec.command,
         flavor=spec.flavor,
@@ -70,7 +74,8 @@ def test_of_two_jobs_of_one_moment_the_smaller_id_stays(world: World, monkeypatc
 @pytest.mark.case(70)
 @pytest.mark.parametrize("what", ["image", "command", "flavor"])
 def test_a_planted_older_job_is_ignored(what: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    planted = replace(twin(world, 7, -1.0), **{what: ("evil",) if what == "command" else "evil"})
+    changes: dict[str, Any] = {what: ("evil",) if what == "command" else "evil"}
+    planted = replace(twin(world, 7, -1.0), **changes)
     rival(world, monkeypatch, planted)
     report, _ = go(world)
     assert (world.hub.cancelled, report.reused) == ([], "")
@@ -105,7 +110,7 @@ def test_a_cancel_that_fails_is_said(world: World, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.case(69)
 def test_the_job_of_another_pull_request_keeps_its_labels(world: World) -> None:
-    world.hub.existing = [twin(world, 7, -5.0, **{"hft-family": "another"})]
+    world.hub.existing = [twin(world, 7, -5.0, labels={"hft-family": "another"})]
     report, _ = go(world)
     assert "Attached" in report.reused
     assert world.hub.relabelled == []
@@ -113,7 +118,7 @@ def test_the_job_of_another_pull_request_keeps_its_labels(world: World) -> None:
 
 @pytest.mark.case(69)
 def test_an_owner_keeps_what_the_first_run_wished(world: World) -> None:
-    world.hub.existing = [twin(world, 7, -5.0, **{"hft-mode": "detach", "hft-run": "1"})]
+    world.hub.existing = [twin(world, 7, -5.0, labels={"hft-mode": "detach", "hft-run": "1"})]
     go(world)
     ((_, labels),) = world.hub.relabelled
     assert (labels["hft-mode"], labels["hft-run"], labels["hft-nonce"]) == ("detach", ON_GITHUB.run_id, "nonce1")
