@@ -51,7 +51,7 @@ def world(*, checked_out: str = HEAD, head: str = HEAD, from_fork: bool = True) 
 
 
 def asked(name: str, made: World, **flags: str) -> Request:
-    return approved(request(context(name), **flags), made.ports)
+    return approved(request(context(name), None, **flags), made.ports)
 
 
 @pytest.mark.case(18, 19, 24)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flow.steps import go, published, request
+from flow.steps import ON_GITHUB, go, published, request
 from hf_train.errors import BadInput, RefusedByHub, TransientHubError
 from hf_train.inputs import Layers, parse
 from hf_train.inputs.mounts import in_bucket
@@ -23,7 +23,8 @@ def world() -> World:
 
 
 def asked(**more: str) -> Request:
-    return request(**{name.replace("-", "_"): value for name, value in {**ASKED, **more}.items()})
+    flags = {name.replace("-", "_"): value for name, value in {**ASKED, **more}.items()}
+    return request(ON_GITHUB, None, **flags)
 
 
 def test_a_completed_training_is_pushed_and_linked() -> None:
