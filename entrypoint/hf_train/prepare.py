@@ -182,7 +182,7 @@ def with_image(prepared: Prepared, request: Request, ports: Ports) -> Prepared:
     facts = replace(facts, image=image)
     plan = make_plan(request.inputs, request.context, facts)
     plan = replace(plan, expect=prepared.plan.expect, notes=prepared.plan.notes)
-    ports.console.info(f"Pushed {image.image}")
+    ports.console.info(f"The Job's image: {image.image}")
     return replace(prepared, plan=plan, facts=facts)
 
 
