@@ -37,7 +37,7 @@ def own_hub() -> None:
     """A Hub for each worker: faults are for all accounts of a Hub."""
     scratch = Path(_OPEN.enter_context(tempfile.TemporaryDirectory(prefix="hf-train-kill-")))
     running = _OPEN.enter_context(hub_process.running(scratch / "hub"))
-    multiprocessing.util.Finalize(None, _OPEN.close, exitpriority=10)  # type: ignore[attr-defined]
+    multiprocessing.util.Finalize(None, _OPEN.close, exitpriority=10)
     _HUB.append((running.url, scratch))
 
 

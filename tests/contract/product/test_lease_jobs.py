@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from hf_train import watch
 from hf_train.reports import BucketReports
 from support.local_hub_process import Hub
 from support.product import Product
@@ -35,7 +36,8 @@ def test_a_job_whose_step_is_gone_ends_itself(product: Product, account: Hub, mo
     assert any("was not heard of for 2 s (lease)" in line for line in done.job_lines)
 
 
-def test_a_job_that_is_followed_runs_on(product: Product) -> None:
+def test_a_job_that_is_followed_runs_on(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LAST_POLL_S", 1.0)  # a lease is renewed at looks, and real ones are longer than 30 s
     product.fast = False
-    done = product.run("--lease", "3s", "--", "sh", "-c", "sleep 7; echo done")
+    done = product.run("--lease", "5s", "--", "sh", "-c", "sleep 9; echo done")
     assert (done.code, done.job_lines) == (0, ["done"]), done.out
