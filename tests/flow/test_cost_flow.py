@@ -12,8 +12,9 @@ from flow.money import Life, MoneyHub
 from flow.steps import ON_GITHUB, go, report_json, request
 from hf_train.context import Context
 from hf_train.errors import LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
+from hf_train.ports import Survey
 from hf_train.prepare import prepare
-from hf_train.values import Flavor, JobRef, JobState, Stage
+from hf_train.values import Flavor, JobRef, JobState, Snapshot, Stage
 from support.fakes import START, World
 
 FLAVORS = (Flavor(name="cpu-basic", usd_per_minute=0.1), Flavor(name="t4-small", gpus=1, usd_per_minute=1.0))
@@ -59,9 +60,22 @@ def test_a_live_job_that_is_attached_to_costs_nothing_more(world: World, hub: Mo
     hub.lives = [Life(seconds=9000)]
     asked = request(max_cost_per_pr="4", mode="detach")
     go(world, asked)
-    report, code = go(world, asked)
+    report, code = go(world, replace(asked, nonce="nonce2"))
     assert (code, hub.posts) == (0, 1)
     assert "Attached" in report.reused
+
+
+def test_a_job_that_came_while_the_code_was_sent_counts(world: World, hub: MoneyHub) -> None:
+    upload = world.workspace.upload
+
+    def slow(survey: Survey, namespace: str) -> Snapshot:
+        hub.existing = [_job(999, Stage.RUNNING)]
+        return upload(survey, namespace)
+
+    world.workspace.upload = slow  # type: ignore[method-assign]
+    with pytest.raises(RefusedByPolicy, match="Over max-cost-per-day"):
+        go(world, request(max_cost_per_day="5"))
+    assert hub.posts == 0
 
 
 @pytest.mark.case(22)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -94,7 +95,8 @@ def test_no_sequence_of_inputs_and_answers_submits_a_job_above_a_limit(
     world.hub = hub
     for number in range(reruns):
         hub.forget()
-        asked = request(timeout=f"{minutes}m", watch_timeout="6h", **limits, **more)
+        flags: dict[str, Any] = {"timeout": f"{minutes}m", "watch_timeout": "6h", **limits, **more}
+        asked = request(**flags)
         with contextlib.suppress(UserError):
             runs.run(replace(asked, nonce=f"run{number}"), world.ports)
         if prices[0] is None:

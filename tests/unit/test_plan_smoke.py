@@ -30,7 +30,8 @@ def _told(
 
 def test_what_takes_no_steps_is_taken_once() -> None:
     told = _told()  # 30 s, of which 20 steps at 2 a second took 10
-    assert (told.steps, told.seconds, told.cost_usd) == (1000, 520.0, pytest.approx(0.9))
+    assert (told.steps, told.seconds) == (1000, 520.0)
+    assert told.cost_usd == pytest.approx(0.9)
     assert told.timeout_s == 1500, "a third more and ten minutes, in whole five minutes"
     assert told.text == (
         "1,000 steps at 2 a second: the full run takes about 8 min 40 s ($0.90); a timeout of 25 min would do"
