@@ -25,7 +25,7 @@ def leave(plan: Plan, request: Request, snapshot: Snapshot | None, ports: Ports)
 
 def mark(report: Report, plan: Plan, reports: Reports, ports: Ports) -> str:
     """Note that a report is finished. Returns the problem, empty when there is none."""
-    return _saved(ports, reports, plan, "report.json", as_json(report))
+    return _saved(ports, reports, plan, "report.json", ports.console.redact(as_json(report)))
 
 
 def found(job: JobState, reports: Reports) -> tuple[RunFile | None, bool]:
