@@ -65,7 +65,7 @@ def test_further_keys_become_arguments_of_the_script() -> None:
     command = parse_command("/train lr=1e-4 args='--seed 3' warmup_steps='1 0'", extra)
     assert command == TrainCommand(values={"args": "--seed 3"}, words=("--lr=1e-4", "--warmup_steps=1 0"))
     assert parse_command("/train lr=-1;reboot", extra) == TrainCommand(values={}, words=("--lr=-1;reboot",))
-    with pytest.raises(ValueError, match="may not set 'warmup'.*did you mean warmup_steps"):
+    with pytest.raises(ValueError, match=r"may not set 'warmup'.*did you mean warmup_steps"):
         parse_command("/train warmup=3", extra)
 
 

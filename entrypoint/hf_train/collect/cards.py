@@ -116,8 +116,11 @@ def _index_metrics(front: Mapping[str, Any]) -> Iterator[tuple[str, float | None
 
 
 def _group(dataset: object) -> str | None:
-    """What a result was measured on. sentence-transformers 5 writes the evaluator's name as the type, and as the name
-    with blanks for its dashes; logs and trainer state have the type."""
+    """What a result was measured on.
+
+    sentence-transformers 5 writes the evaluator's name as the type, and as the name with blanks for its dashes; logs
+    and trainer state have the type.
+    """
     if not isinstance(dataset, dict):
         return None
     name, kind = _string(dataset.get("name")), _string(dataset.get("type"))

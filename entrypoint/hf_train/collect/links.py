@@ -62,8 +62,8 @@ _TRIM = ".,;:)'\"*]>`"
 _MAX = 64
 
 NEEDLES = (
-    "ommit", "ush", "pload", "ublish", "vailable", "Saved", "aved to", "url:", "To http", "RepoUrl", "wandb", "rackio", "comet.",
-    "neptune", "swanlab", "clear.ml", "hf.space", "pace:", "ashboard", "experiments/",
+    "ommit", "ush", "pload", "ublish", "vailable", "Saved", "aved to", "url:", "To http", "RepoUrl", "wandb",
+    "rackio", "comet.", "neptune", "swanlab", "clear.ml", "hf.space", "pace:", "ashboard", "experiments/",
 )  # fmt: skip
 """A segment with ``://`` but none of these is never looked at."""
 
