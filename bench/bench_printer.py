@@ -19,8 +19,8 @@ sys.path[:0] = [str(ROOT / "entrypoint"), str(ROOT / "tests")]
 
 from hf_train import console as room  # noqa: E402
 from hf_train.console import PlainConsole  # noqa: E402
-from hf_train.redact import Redactor  # noqa: E402
-from hf_train.untrusted import printable  # noqa: E402
+from hf_train.text.redact import Redactor  # noqa: E402
+from hf_train.text.untrusted import printable  # noqa: E402
 from support.runner_oracle import Runner  # noqa: E402
 from unit.hostile_lines import hostile_lines  # noqa: E402
 

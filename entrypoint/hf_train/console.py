@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from hf_train.redact import Redactor, coats
-from hf_train.unbroken import Unbroken
-from hf_train.untrusted import bar, clean, is_harmless, printable
+from hf_train.text.redact import Redactor, coats
+from hf_train.text.unbroken import Unbroken
+from hf_train.text.untrusted import bar, clean, is_harmless, printable
 
 MAX_LINES = 50_000
 MAX_BYTES = 20 << 20

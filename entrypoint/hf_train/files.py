@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from hf_train.redact import Redactor
-from hf_train.untrusted import redacted_line
+from hf_train.text.redact import Redactor
+from hf_train.text.untrusted import redacted_line
 
 MAX_OUTPUT = 100_000
 MAX_SUMMARY = 900 << 10

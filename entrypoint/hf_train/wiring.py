@@ -19,23 +19,23 @@ from hf_train.context import Context, read_context
 from hf_train.engine import DockerBuilder
 from hf_train.errors import BadInput
 from hf_train.files import RunFiles
+from hf_train.flow.prepare import Request
+from hf_train.github.people import GitHubPeople
+from hf_train.github.pulls import GitHubPulls
 from hf_train.hub import HubAccess, HubPublisher, HuggingFaceHub, Identity, stored_token
+from hf_train.hub.reports import BucketReports
 from hf_train.hub.spaces import SpaceBuilder
 from hf_train.hub_api import make_api
 from hf_train.images.pins import Pin, read_pins
 from hf_train.images.ports import Images
 from hf_train.inputs import Inputs, Layers, read, weak_secrets, with_words
-from hf_train.people import GitHubPeople
 from hf_train.ports import Ports
-from hf_train.prepare import Request
-from hf_train.pulls import GitHubPulls
 from hf_train.registry import OciRegistry
-from hf_train.reports import BucketReports
 from hf_train.script import ScriptFetcher
 from hf_train.slash import parse_command
 from hf_train.snapshot import GitWorkspace
 from hf_train.snapshot.context import GitContext
-from hf_train.untrusted import Redactor
+from hf_train.text.untrusted import Redactor
 from hf_train.values import Secret
 
 CONFIG_FILE = ".github/hf-train.yml"

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from hf_train import pipeline
 from hf_train.context import Context, Pull
+from hf_train.flow import pipeline
+from hf_train.flow.prepare import Request
 from hf_train.inputs import Layers, parse
 from hf_train.ports import Published
-from hf_train.prepare import Request
 from hf_train.report import Report, verdict_of
 from hf_train.values import ModelLink
 from support.fakes import World

@@ -12,8 +12,8 @@ from flow.money import Life, MoneyHub
 from flow.steps import ON_GITHUB, go, report_json, request
 from hf_train.context import Context
 from hf_train.errors import LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
+from hf_train.flow.prepare import prepare
 from hf_train.ports import Survey
-from hf_train.prepare import prepare
 from hf_train.values import Flavor, JobRef, JobState, Snapshot, Stage
 from support.fakes import START, World
 

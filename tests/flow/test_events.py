@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from flow.steps import request
-from hf_train import pipeline
-from hf_train.approval import approval_of
 from hf_train.context import Context, read_context
 from hf_train.errors import RefusedByPolicy
+from hf_train.flow import pipeline
+from hf_train.flow.approval import approval_of
+from hf_train.flow.prepare import Request, approved
 from hf_train.ports import Head
-from hf_train.prepare import Request, approved
 from hf_train.slash import TrainCommand
 from support.events import NAMES, load
 from support.fakes import World

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from flow.steps import ON_GITHUB, report_json, request
-from hf_train import pipeline
 from hf_train.context import Context
 from hf_train.errors import BadInput, UserError
+from hf_train.flow import pipeline
+from hf_train.flow.prepare import Request, prepare
 from hf_train.images.problems import BadImage, BuildFailed, ImageRefused, RegistryNotReached
-from hf_train.prepare import Request, prepare
 from hf_train.report import Report
 from hf_train.values import Secret
 from support.fake_images import FakeImages, build_failed, digest

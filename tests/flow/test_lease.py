@@ -8,9 +8,9 @@ import pytest
 
 from flow.steps import go, report_json, request
 from hf_train.errors import BadInput, LostSight, RefusedByHub
+from hf_train.flow.prepare import prepare
 from hf_train.inputs import Layers, parse
 from hf_train.plan.lease import Lease, lease_of
-from hf_train.prepare import prepare
 from hf_train.values import Stage
 from support.fakes import START, World
 

@@ -10,7 +10,7 @@ import pytest
 from flow.steps import ON_GITHUB, go, published, report_json, request
 from hf_train.context import Context
 from hf_train.errors import BadInput, Interrupted, JobGone, RefusedByHub, RefusedByPolicy, TransientHubError
-from hf_train.prepare import Request
+from hf_train.flow.prepare import Request
 from hf_train.values import JobRef, JobState, Stage
 from support.fakes import World
 

@@ -10,8 +10,8 @@ import pytest
 from flow.steps import ON_GITHUB, go, published, report_json, request
 from hf_train.context import Context
 from hf_train.errors import ExitCode, RefusedByHub, TransientHubError, UserError
+from hf_train.flow.prepare import examine, prepare
 from hf_train.ports import Account, Ports, RepoFact, Scope
-from hf_train.prepare import examine, prepare
 from support.fakes import World
 
 WRITE = Account(name="alice", orgs=("acme",), role="write")

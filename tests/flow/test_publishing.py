@@ -6,9 +6,9 @@ import pytest
 
 from flow.steps import ON_GITHUB, go, published, request
 from hf_train.errors import BadInput, RefusedByHub, TransientHubError
+from hf_train.flow.prepare import Request
 from hf_train.inputs import Layers, parse
 from hf_train.inputs.mounts import in_bucket
-from hf_train.prepare import Request
 from hf_train.values import LocalVolume, Stage, Volume
 from support.fakes import World
 

@@ -8,8 +8,8 @@ import pytest
 
 from flow.money import Life, MoneyHub
 from flow.steps import ON_GITHUB, report_json, request
-from hf_train import runs
 from hf_train.errors import Interrupted, RefusedByHub, TransientHubError
+from hf_train.flow import runs
 from hf_train.report import Report, verdict_of
 from hf_train.values import Flavor, Stage
 from support.fakes import World

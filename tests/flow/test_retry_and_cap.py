@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from flow.money import Life, MoneyHub
 from flow.steps import request
-from hf_train import runs
 from hf_train.errors import RefusedByHub, TransientHubError, UserError
+from hf_train.flow import runs
 from hf_train.values import Flavor, JobRef, JobState, Stage
 from support.fakes import START, World
 

@@ -8,10 +8,10 @@ import pytest
 
 from flow.money import Life, MoneyHub
 from flow.steps import report_json, request
-from hf_train import runs
 from hf_train.collect.signatures import CODES, HINTS
 from hf_train.errors import RefusedByHub, UserError
 from hf_train.failure import TITLES, Failure, failure_of
+from hf_train.flow import runs
 from hf_train.report import verdict_of
 from hf_train.values import SUPERSEDED, Flavor, JobRef, JobState, Reason, Stage
 from support.fakes import World

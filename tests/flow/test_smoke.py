@@ -9,8 +9,9 @@ import pytest
 
 from flow.money import Life, MoneyHub
 from flow.steps import report_json, request
-from hf_train import runfile, runs
+from hf_train import runfile
 from hf_train.errors import Interrupted, RefusedByPolicy
+from hf_train.flow import runs
 from hf_train.report import Report, verdict_of
 from hf_train.values import Flavor, Stage
 from support.fakes import World

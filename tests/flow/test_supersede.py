@@ -10,8 +10,8 @@ import pytest
 from flow.steps import ON_GITHUB, PULL, go, request
 from hf_train.context import Context
 from hf_train.errors import LostSight, TransientHubError
+from hf_train.flow.prepare import Request, prepare
 from hf_train.plan import family
-from hf_train.prepare import Request, prepare
 from hf_train.values import SUPERSEDED, JobRef, JobState, Stage
 from support.fakes import START, World
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from hf_train.sweep import Fate, judge
+from hf_train.flow.sweep import Fate, judge
 from hf_train.values import JobRef, JobState, Stage
 from support.fakes import START, FakeClock
 

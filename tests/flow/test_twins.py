@@ -11,7 +11,7 @@ import pytest
 
 from flow.steps import ON_GITHUB, go, request
 from hf_train.errors import TransientHubError
-from hf_train.prepare import prepare
+from hf_train.flow.prepare import prepare
 from hf_train.values import JobRef, JobState, Stage
 from support.fakes import START, World
 

@@ -10,8 +10,8 @@ import pytest
 
 from flow.steps import go, report_json, request
 from hf_train.errors import RefusedByHub, TransientHubError
+from hf_train.flow.watch import reason_of
 from hf_train.values import Flavor, JobRef, JobState, Reason, Stage
-from hf_train.watch import reason_of
 from support.fakes import START, FakeHub, Step, World
 
 STEP = "{'loss': '0.5', 'epoch': '1'}"

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from hf_train import watch, wiring
+from hf_train import wiring
 from hf_train.cli import main
 from hf_train.clock import SystemClock
+from hf_train.flow import watch
 
 _OURS = ("GITHUB_", "RUNNER_", "HF_", "ACTIONS_")
 

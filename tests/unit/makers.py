@@ -8,7 +8,7 @@ from typing import Any
 
 from hf_train.context import Context, Pull
 from hf_train.inputs import Layers, parse
-from hf_train.inputs.parse import Raw
+from hf_train.inputs.model import Raw
 from hf_train.plan import Facts, Plan, make_plan
 from hf_train.ports import Account, Survey
 from hf_train.report import Phase, Report

@@ -10,7 +10,7 @@ import pytest
 from hf_train import console as room
 from hf_train.console import GUTTER, GitHubConsole, PlainConsole
 from hf_train.errors import Interrupted
-from hf_train.redact import Redactor
+from hf_train.text.redact import Redactor
 from support.runner_oracle import Obeyed, Runner
 from unit.hostile_lines import hostile_lines
 

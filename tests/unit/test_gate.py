@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_train.directions import Direction, direction, marked
-from hf_train.gate import MAX_RUNS, Judgement, contradictions, judge, judge_all, overall, parse_condition
-from hf_train.noise import band_of
+from hf_train.judge.directions import Direction, direction, marked
+from hf_train.judge.gate import MAX_RUNS, Judgement, contradictions, judge, judge_all, overall, parse_condition
+from hf_train.judge.noise import band_of
 from hf_train.report.compare import delta, gate_lines
 from hf_train.report.words import DASH
 

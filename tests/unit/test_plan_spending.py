@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hf_train.context import Context
+from hf_train.flow.spend import problem
 from hf_train.plan.spending import estimate, job_usd, spent
 from hf_train.preflight import Finding, money_findings
-from hf_train.spend import problem
 from hf_train.values import JobRef, JobState, Stage
 from unit.makers import FACTS, FLAVORS, ON_GITHUB, plan
 

@@ -8,9 +8,9 @@ import pytest
 
 from hf_train.context import Context
 from hf_train.errors import BadInput, RefusedByHub
+from hf_train.flow.prepare import Request, prepare
 from hf_train.inputs import Layers, parse
 from hf_train.preflight import NotReady
-from hf_train.prepare import Request, prepare
 from support.fakes import World
 
 

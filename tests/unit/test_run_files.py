@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hf_train import files as room
 from hf_train.files import RunFiles, read_state
-from hf_train.redact import Redactor
+from hf_train.text.redact import Redactor
 from support.runner_oracle import outputs_of
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hf_train.collect.results import read_results
 from hf_train.report import as_json
-from hf_train.results import read_results
-from hf_train.stored import MAX_CURVES, MAX_NAMES, MAX_POINTS, Stored, looks_stored, read_stored
+from hf_train.report.stored import MAX_CURVES, MAX_NAMES, MAX_POINTS, Stored, looks_stored, read_stored
 from unit.makers import METRICS, report
 
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20))

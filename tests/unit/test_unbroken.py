@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_train.redact import Redactor
-from hf_train.unbroken import LEAST, Unbroken
+from hf_train.text.redact import Redactor
+from hf_train.text.unbroken import LEAST, Unbroken
 from unit.words import examples
 
 SECRET = "hf_local_T0pSecretT0ken9x"

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hf_train.console import GUTTER
-from hf_train.redact import Redactor
-from hf_train.untrusted import MAX_LINE, bar, clean, disarm, printable, redacted_line
+from hf_train.text.redact import Redactor
+from hf_train.text.untrusted import MAX_LINE, bar, clean, disarm, printable, redacted_line
 from support.runner_oracle import Runner
 from unit.hostile_lines import hostile_lines
 from unit.words import examples, scaled

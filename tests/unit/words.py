@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from hf_train.errors import BadInput
 from hf_train.inputs import Inputs, Layers, parse
-from hf_train.inputs.parse import Raw
+from hf_train.inputs.model import Raw
 
 RUN: Mapping[str, Raw] = {"command": "python train.py"}
 

@@ -14,10 +14,10 @@ from typing import TextIO
 from hf_train import wiring
 from hf_train.console import PlainConsole
 from hf_train.errors import ExitCode, Interrupted, UserError
+from hf_train.flow.prepare import Request
 from hf_train.local import local_hub as run_local_hub
 from hf_train.ports import Ports
-from hf_train.prepare import Request
-from hf_train.untrusted import Redactor
+from hf_train.text.untrusted import Redactor
 from hf_train.values import Secret
 from hf_train.wiring import Flags
 

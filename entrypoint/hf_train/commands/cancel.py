@@ -13,11 +13,11 @@ from hf_train.clock import SystemClock
 from hf_train.console import PlainConsole
 from hf_train.errors import BadInput, ExitCode, JobGone, RefusedByHub, TransientHubError
 from hf_train.files import read_state
+from hf_train.flow.prepare import patiently
+from hf_train.flow.watch import cancel as cancel_job
 from hf_train.hub import HuggingFaceHub
-from hf_train.prepare import patiently
-from hf_train.untrusted import Redactor
+from hf_train.text.untrusted import Redactor
 from hf_train.values import JobRef, Secret
-from hf_train.watch import cancel as cancel_job
 
 CANCEL_PATIENCE_S = 30.0
 

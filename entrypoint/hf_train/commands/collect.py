@@ -14,23 +14,23 @@ import typer
 
 from hf_train import wiring
 from hf_train.clock import SystemClock
-from hf_train.collector import Collected, Fate, newest_of_families
-from hf_train.collector import collect as collect_one
 from hf_train.commands.around import signals
 from hf_train.context import Context
 from hf_train.errors import BadInput, ExitCode, JobGone, RefusedByHub
 from hf_train.files import read_state
+from hf_train.flow.collector import Collected, Fate, newest_of_families
+from hf_train.flow.collector import collect as collect_one
+from hf_train.flow.prepare import Request, patiently
+from hf_train.github.pulls import GitHubPulls
 from hf_train.hub import HuggingFaceHub
+from hf_train.hub.reports import BucketReports
 from hf_train.hub_api import make_api
 from hf_train.inputs import Inputs
 from hf_train.plan import label
 from hf_train.ports import Ports
-from hf_train.prepare import Request, patiently
-from hf_train.pulls import GitHubPulls
 from hf_train.report import verdict_of
-from hf_train.reports import BucketReports
 from hf_train.runfile import RunFile
-from hf_train.untrusted import Redactor
+from hf_train.text.untrusted import Redactor
 from hf_train.values import JobRef, JobState, Secret
 
 PATIENCE_S = 60.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from hf_train.approval import Answer, approval_of
 from hf_train.commands.around import wired
 from hf_train.errors import ExitCode
+from hf_train.flow.approval import Answer, approval_of
+from hf_train.flow.prepare import Request
 from hf_train.ports import Ports
-from hf_train.prepare import Request
 from hf_train.wiring import Flags
 
 

@@ -12,7 +12,7 @@ from hf_train.collect.explain import explain as explain_text
 from hf_train.collect.explain import explain_json
 from hf_train.collect.reader import LogReader
 from hf_train.errors import BadInput
-from hf_train.untrusted import printable
+from hf_train.text.untrusted import printable
 
 
 def explain(

@@ -18,6 +18,7 @@ from hf_train.clock import SystemClock
 from hf_train.commands.around import signals
 from hf_train.engine import verify as try_image
 from hf_train.errors import BadInput, ExitCode, RefusedByHub, TransientHubError, UserError
+from hf_train.flow.imaging import Wanted, build_image, choose_image
 from hf_train.hub import HuggingFaceHub
 from hf_train.images.checks import Wish
 from hf_train.images.listing import as_data, table
@@ -25,10 +26,9 @@ from hf_train.images.model import Image
 from hf_train.images.pins import NAME, Pin, read_pins, write_pins
 from hf_train.images.problems import RegistryNotReached
 from hf_train.images.reference import Reference, parse_reference
-from hf_train.imaging import Wanted, build_image, choose_image
 from hf_train.inputs import Inputs
-from hf_train.redact import Redactor
 from hf_train.registry import OciRegistry
+from hf_train.text.redact import Redactor
 from hf_train.values import Flavor, Secret
 from hf_train.wiring import Flags
 

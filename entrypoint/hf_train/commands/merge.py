@@ -15,11 +15,11 @@ from hf_train.console import PlainConsole
 from hf_train.context import Context
 from hf_train.errors import BadInput, ExitCode
 from hf_train.files import RunFiles
-from hf_train.people import GitHubPeople
-from hf_train.pulls import GitHubPulls
+from hf_train.flow.reporter import marker
+from hf_train.github.people import GitHubPeople
+from hf_train.github.pulls import GitHubPulls
 from hf_train.report.merge import MAX_LEGS, Places, merge, parse_report
-from hf_train.reporter import marker
-from hf_train.untrusted import Redactor
+from hf_train.text.untrusted import Redactor
 from hf_train.values import Secret
 
 NAME = "report.json"

@@ -6,13 +6,13 @@ import os
 import sys
 from collections.abc import Mapping
 
-from hf_train import pipeline, runs
 from hf_train.commands.around import signals, wired
 from hf_train.errors import RefusedByHub
+from hf_train.flow import pipeline, runs
+from hf_train.flow.prepare import Request, approved, examine, prepare, with_header
 from hf_train.policy import why_no_token
 from hf_train.ports import Ports
 from hf_train.preflight import refusal
-from hf_train.prepare import Request, approved, examine, prepare, with_header
 from hf_train.report import verdict_of
 from hf_train.show import plan_json, show_findings, show_plan
 from hf_train.wiring import Flags

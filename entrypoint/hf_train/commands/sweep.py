@@ -11,15 +11,15 @@ import typer
 from hf_train import wiring
 from hf_train.clock import SystemClock
 from hf_train.errors import BadInput, ExitCode, RefusedByHub
-from hf_train.github_runs import GitHubRuns
+from hf_train.flow.prepare import patiently
+from hf_train.flow.sweep import Fate, judge
+from hf_train.flow.watch import cancel
+from hf_train.github.runs import GitHubRuns
 from hf_train.hub import HuggingFaceHub
 from hf_train.inputs import grammar
 from hf_train.plan import label
-from hf_train.prepare import patiently
-from hf_train.sweep import Fate, judge
-from hf_train.untrusted import Redactor
+from hf_train.text.untrusted import Redactor
 from hf_train.values import Secret
-from hf_train.watch import cancel
 
 PATIENCE_S = 60.0
 

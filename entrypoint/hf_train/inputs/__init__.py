@@ -1,7 +1,8 @@
 """The inputs: one table, three layers (file < environment < flag), all problems in one message. Pure."""
 
 from hf_train.inputs.fields import ENV_PREFIX, FIELDS, Field, Group
-from hf_train.inputs.parse import Inputs, Layers, parse, read, with_words
+from hf_train.inputs.model import Inputs, Layers
+from hf_train.inputs.parse import parse, read, with_words
 from hf_train.inputs.secrets import resolve_secrets, weak_secrets
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hf_train.errors import BadInput
-from hf_train.inputs.parse import Inputs
+from hf_train.inputs.model import Inputs
 from hf_train.values import Secret
 
 MINIMUM_LENGTH = 6

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hf_train.inputs.parse import LEASE_MOUNT
+from hf_train.inputs.across import LEASE_MOUNT
 from hf_train.values import JobSpec, Volume
 
 LABEL = "hft-lease"

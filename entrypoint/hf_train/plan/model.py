@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from hf_train.directions import Direction
 from hf_train.images.model import Chosen
+from hf_train.judge.directions import Direction
 from hf_train.plan.line import equal_line
 from hf_train.plan.spending import Estimate
 from hf_train.ports import Account, Survey

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from hf_train.directions import Direction, direction
-from hf_train.gate import Judged
+from hf_train.judge.directions import Direction, direction
+from hf_train.judge.gate import Judged
 from hf_train.report.words import DASH, code, number
 
 _SIGNS = {"pass": "✅", "fail": "❌", "unknown": "❓"}

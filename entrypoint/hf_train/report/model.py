@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from hf_train.context import Context
 from hf_train.errors import UserError
-from hf_train.gate import Judged
+from hf_train.judge.gate import Judged
 from hf_train.plan import Plan
 from hf_train.report.frames import Frame
 from hf_train.values import Attempt, Findings, JobRef, JobState, Outcome, Snapshot

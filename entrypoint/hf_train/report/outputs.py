@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hf_train.directions import direction
-from hf_train.gate import overall
+from hf_train.judge.directions import direction
+from hf_train.judge.gate import overall
 from hf_train.report.model import Report
 from hf_train.report.schema import VERSION
 from hf_train.report.table import shown_metrics

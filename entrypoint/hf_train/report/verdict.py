@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hf_train.errors import ExitCode
-from hf_train.gate import overall
+from hf_train.judge.gate import overall
 from hf_train.report.model import Phase, Report
 from hf_train.report.words import duration
 from hf_train.values import Reason

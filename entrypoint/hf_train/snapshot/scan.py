@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
-from hf_train.redact import coats
+from hf_train.text.redact import coats
 
 MAX_TEXT = 4 << 20
 """Shapes are looked for in the first 4 MiB of a file; more is data, not code."""

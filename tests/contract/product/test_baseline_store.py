@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hf_train.errors import RefusedByHub
+from hf_train.github.pulls import GitHubPulls
+from hf_train.hub.reports import BucketReports
 from hf_train.hub_api import make_api
-from hf_train.pulls import GitHubPulls
-from hf_train.reports import BucketReports
 from hf_train.values import Secret
 from support.github_stub import GitHubStub, Token
 from support.local_hub_process import Hub

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hf_train import collector
+from hf_train.flow import collector
 from support import events
 from support.github_stub import GitHubStub
 from support.hf_cli import eventually

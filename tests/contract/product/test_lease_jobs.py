@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from hf_train import watch
-from hf_train.reports import BucketReports
+from hf_train.flow import watch
+from hf_train.hub.reports import BucketReports
 from support.local_hub_process import Hub
 from support.product import Product
 

@@ -12,8 +12,8 @@ import pytest
 from github.Issue import Issue
 from github.IssueComment import IssueComment
 
-from hf_train import pulls
-from hf_train.pulls import GitHubPulls
+from hf_train.github import pulls
+from hf_train.github.pulls import GitHubPulls
 from hf_train.values import Annotation, Secret
 from support import events
 from support.github_stub import GitHubStub, Token

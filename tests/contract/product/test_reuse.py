@@ -12,9 +12,9 @@ import pytest
 from flow.steps import ON_GITHUB, request
 from hf_train import hub
 from hf_train.clock import SystemClock
+from hf_train.flow.launch import Launched, launch
+from hf_train.flow.prepare import prepare
 from hf_train.hub import HuggingFaceHub
-from hf_train.launch import Launched, launch
-from hf_train.prepare import prepare
 from hf_train.values import Secret
 from support import events
 from support.fakes import World

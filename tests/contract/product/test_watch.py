@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hf_train import hub, watch
+from hf_train import hub
+from hf_train.flow import watch
 from support.hf_cli import eventually
 from support.local_hub_process import Hub, names
 from support.product import Done, Product, commit, on_github, write

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hf_train.context import Context
 from hf_train.errors import BadInput
-from hf_train.gate import Condition, Judged, Judgement
+from hf_train.judge.gate import Condition, Judged, Judgement
 from hf_train.report import Frame, Phase, Report
 from hf_train.values import Findings, Metric, Outcome, Reason
 from unit.makers import FACTS, MODEL, ON_GITHUB, SURVEY, plan, report

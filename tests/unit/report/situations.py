@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hf_train.context import Context
 from hf_train.errors import BadInput, RefusedByHub, RefusedByPolicy
-from hf_train.gate import Judged, judge, parse_condition
+from hf_train.judge.gate import Judged, judge, parse_condition
 from hf_train.report import Frame, Phase, Report
 from hf_train.values import Findings, Metric, Outcome, Reason, Stage
 from unit.makers import FACTS, METRICS, MODEL, ON_GITHUB, SNAPSHOT, STARTED, STATE, SURVEY, plan, report

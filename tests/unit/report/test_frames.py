@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_train.failure import title_of
-from hf_train.gate import Judged, parse_condition
+from hf_train.judge.gate import Judged, parse_condition
 from hf_train.report import Frame, Frames, check_annotations
 from hf_train.report.check import NOWHERE
 from hf_train.values import Findings, Reason

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hf_train import __version__
+from hf_train.flow.reporter import marker
 from hf_train.report import comment
-from hf_train.reporter import marker
 from unit.report.situations import SITUATIONS
 
 GOLDEN = Path(__file__).parents[2] / "golden"

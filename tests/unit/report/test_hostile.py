@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_train.flow.reporter import marker
 from hf_train.report import Report, as_json, check_summary, comment, outputs, summary, verdict_of
 from hf_train.report.words import anchor, block, cell, code, link, one_line
-from hf_train.reporter import marker
 from unit.makers import MODEL, report
 from unit.report.hostile import CANARY, TEXT, reports
 from unit.report.situations import SITUATIONS

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from hf_train.flow.reporter import marker
 from hf_train.report import Report, as_json, comment, summary
 from hf_train.report.merge import merge, parse_report
-from hf_train.reporter import marker
 from hf_train.values import Findings, Metric
 from unit.makers import ON_GITHUB, REF, report
 from unit.report.hostile import CANARY, PIECES

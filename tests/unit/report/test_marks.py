@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from hf_train.context import Context
+from hf_train.flow.reporter import marker
 from hf_train.report import Report, age, comment, tells_the_same
 from hf_train.report.merge import merge
-from hf_train.reporter import marker
 from hf_train.values import Findings, Metric, Reason
 from unit.makers import ON_GITHUB, report
 from unit.report.hostile import reports

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
+from hf_train.flow.prepare import patiently
 from hf_train.plan import Plan
 from hf_train.plan.lease import LABEL
 from hf_train.ports import Ports
-from hf_train.prepare import patiently
 from hf_train.values import JobSpec, JobState, Stage
 
 LOOK_LIMIT_S = 60.0

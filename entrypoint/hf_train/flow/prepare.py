@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from hf_train.approval import approval_of
-from hf_train.checkout import in_path, is_url, look_at_checkout
 from hf_train.context import Context
 from hf_train.errors import LostSight, RefusedByHub, TransientHubError, UserError
+from hf_train.flow.approval import approval_of
+from hf_train.flow.checkout import in_path, is_url, look_at_checkout
+from hf_train.flow.imaging import Wanted, build_image, choose_image
+from hf_train.flow.inquiry import inquire, judge, new_private_repo
+from hf_train.flow.spend import earlier, problem
 from hf_train.header import adopt
 from hf_train.images.model import Chosen
-from hf_train.imaging import Wanted, build_image, choose_image
 from hf_train.inputs import Inputs
-from hf_train.inquiry import inquire, judge, new_private_repo
 from hf_train.plan import Facts, Plan, default_image, make_plan
 from hf_train.policy import Approval, check_trust, is_privileged
 from hf_train.ports import Account, Clock, Ports
@@ -25,7 +26,6 @@ from hf_train.preflight import (
     of_error,
     refusal,
 )
-from hf_train.spend import earlier, problem
 from hf_train.values import Attempt, Flavor, JobState, Secret, Stage
 
 T = TypeVar("T")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hf_train import runfile
 from hf_train.errors import JobGone, LostSight, RefusedByHub
+from hf_train.flow.prepare import Request, patiently
 from hf_train.plan import BUCKET, Plan
 from hf_train.ports import Ports, Reports
-from hf_train.prepare import Request, patiently
 from hf_train.report import Report, as_json
 from hf_train.runfile import RunFile
 from hf_train.values import JobState, Snapshot

@@ -7,29 +7,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from hf_train.baseline import find
 from hf_train.collect.reader import LogReader
 from hf_train.errors import Interrupted, JobGone, LostSight, RefusedByHub, TransientHubError, UserError
-from hf_train.findings import collect, live
-from hf_train.gate import judge_all
-from hf_train.handover import leave
-from hf_train.inquiry import create_repo
-from hf_train.launch import Launched, by_nonce, launch, send
-from hf_train.lease import Keeper, grant
+from hf_train.flow.baseline import find
+from hf_train.flow.findings import collect, live
+from hf_train.flow.handover import leave
+from hf_train.flow.inquiry import create_repo
+from hf_train.flow.launch import Launched, by_nonce, launch, send
+from hf_train.flow.lease import Keeper, grant
+from hf_train.flow.prepare import Prepared, Request, prepare, with_image
+from hf_train.flow.publishing import push
+from hf_train.flow.reporter import Reporter
+from hf_train.flow.shelves import save
+from hf_train.flow.spend import of_pull
+from hf_train.flow.supersede import make_room
+from hf_train.flow.watch import Policy, Watcher, cancel
+from hf_train.judge.gate import judge_all
 from hf_train.plan import Plan, outlives, usd
 from hf_train.ports import Ports
-from hf_train.prepare import Prepared, Request, prepare, with_image
-from hf_train.publishing import push
 from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.report.words import duration
-from hf_train.reporter import Reporter
-from hf_train.shelves import save
 from hf_train.show import show_plan
 from hf_train.smoke import MARK
-from hf_train.spend import of_pull
-from hf_train.supersede import make_room
 from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
-from hf_train.watch import Policy, Watcher, cancel
 
 LastWord = Callable[[Report], Report | None]
 UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)

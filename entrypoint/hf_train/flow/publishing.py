@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hf_train.errors import LostSight, RefusedByHub
+from hf_train.flow.prepare import patiently
 from hf_train.plan import Plan
 from hf_train.ports import Ports
-from hf_train.prepare import patiently
 from hf_train.values import JobState, Outcome, Reason
 
 

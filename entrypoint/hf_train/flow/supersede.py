@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
+from hf_train.flow.prepare import patiently
+from hf_train.flow.watch import HEARTBEAT_S, cancel
 from hf_train.inputs import Inputs
 from hf_train.plan import Plan
 from hf_train.ports import Ports
-from hf_train.prepare import patiently
 from hf_train.values import SUPERSEDED, JobState
-from hf_train.watch import HEARTBEAT_S, cancel
 
 LOOK_LIMIT_S = 60.0
 QUEUE_LOOK_S = 30.0

@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterator
 
 from hf_train.errors import LostSight, RefusedByHub
-from hf_train.gate import overall
+from hf_train.flow.prepare import patiently
+from hf_train.judge.gate import overall
 from hf_train.plan import BUCKET
 from hf_train.ports import Ports
-from hf_train.prepare import patiently
 from hf_train.report import Report, as_json, verdict_of
 from hf_train.values import Reason
 

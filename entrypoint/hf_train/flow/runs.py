@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from hf_train import pipeline
 from hf_train.errors import Interrupted, RefusedByPolicy, UserError
 from hf_train.failure import PLATFORM
+from hf_train.flow import pipeline
+from hf_train.flow.prepare import Request, prepare
+from hf_train.flow.reporter import Reporter
+from hf_train.flow.spend import earlier, problem
 from hf_train.inputs import Inputs
 from hf_train.plan import Plan, usd
 from hf_train.plan.watching import watch_limit
 from hf_train.ports import Ports
-from hf_train.prepare import Request, prepare
 from hf_train.report import Phase, Report, verdict_of
 from hf_train.report.words import duration
-from hf_train.reporter import Reporter
 from hf_train.smoke import Forecast, forecast, smoke_inputs
-from hf_train.spend import earlier, problem
 from hf_train.values import Attempt, Outcome, Reason
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hf_train.redact import Redactor, spans_of
-from hf_train.untrusted import clean
+from hf_train.text.redact import Redactor, spans_of
+from hf_train.text.untrusted import clean
 
 LEAST = 4
 LEAST_OF_LONG = 8

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from hf_train.errors import UserError
 from hf_train.failure import title_of
+from hf_train.flow.prepare import Request
 from hf_train.plan import Plan
 from hf_train.ports import Ports
-from hf_train.prepare import Request
 from hf_train.report import (
     Phase,
     Report,

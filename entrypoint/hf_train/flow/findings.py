@@ -13,14 +13,14 @@ from datetime import timedelta
 from hf_train.collect.candidates import model_candidates
 from hf_train.collect.divergence import diverged
 from hf_train.collect.reading import LogReading, Progress
+from hf_train.collect.results import read_results
 from hf_train.collect.trust import Source, merge
 from hf_train.errors import LostSight, RefusedByHub
 from hf_train.failure import Failure, failure_of
+from hf_train.flow.prepare import patiently
+from hf_train.flow.publishing import Push
 from hf_train.plan import Plan
 from hf_train.ports import Ports, Published
-from hf_train.prepare import patiently
-from hf_train.publishing import Push
-from hf_train.results import read_results
 from hf_train.values import Findings, JobState, Metric, ModelLink, Outcome, Reason, Stage
 
 LOOK_LIMIT_S = 30.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
+from hf_train.flow.prepare import patiently
 from hf_train.plan import BUCKET, Plan
 from hf_train.plan.lease import FILE, Lease, lease_of
 from hf_train.ports import Ports
-from hf_train.prepare import patiently
 from hf_train.values import JobState
 
 RENEWALS = 4

@@ -14,11 +14,11 @@ from enum import StrEnum
 from hf_train import runfile
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub
-from hf_train.handover import LIMIT_S, found, mark
-from hf_train.pipeline import resume
+from hf_train.flow.handover import LIMIT_S, found, mark
+from hf_train.flow.pipeline import resume
+from hf_train.flow.prepare import Request, patiently
 from hf_train.plan import label
 from hf_train.ports import Clock, Ports, Reports
-from hf_train.prepare import Request, patiently
 from hf_train.report import Report
 from hf_train.runfile import RunFile
 from hf_train.values import JobState, Reason

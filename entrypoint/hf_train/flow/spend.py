@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
+from hf_train.flow.watch import cancel
 from hf_train.plan import Plan, label, usd
 from hf_train.plan.spending import job_usd, spent
 from hf_train.ports import Ports
 from hf_train.preflight import Finding, NotReady
 from hf_train.values import Flavor, JobState
-from hf_train.watch import cancel
 
 DAY = timedelta(hours=24)
 TRIES = 3

@@ -11,16 +11,16 @@ from typing import TypeVar
 
 from hf_train.collect.files import read_metrics_file
 from hf_train.collect.reader import LogReader
+from hf_train.collect.results import read_results
 from hf_train.collect.trust import Source, merge
 from hf_train.errors import JobGone, LostSight, RefusedByHub
+from hf_train.flow.prepare import patiently
+from hf_train.flow.shelves import LOOK_LIMIT_S, QUEUE, family_of, folder_name, home_of, tested
 from hf_train.inputs import Inputs
 from hf_train.plan import BUCKET
 from hf_train.ports import Ports
-from hf_train.prepare import patiently
 from hf_train.report import Report
-from hf_train.results import read_results
-from hf_train.shelves import LOOK_LIMIT_S, QUEUE, family_of, folder_name, home_of, tested
-from hf_train.stored import Curve, Stored, looks_stored, read_stored
+from hf_train.report.stored import Curve, Stored, looks_stored, read_stored
 from hf_train.values import JobRef, JobState, Stage
 
 LOG_LIMIT_S = 60.0

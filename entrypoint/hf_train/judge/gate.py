@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hf_train.directions import Direction, direction
-from hf_train.noise import Band, band_of
+from hf_train.judge.directions import Direction, direction
+from hf_train.judge.noise import Band, band_of
 
 Judgement = Literal["pass", "fail", "unknown"]
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from hf_train.redact import Redactor
+from hf_train.text.redact import Redactor
 
 __all__ = ["Redactor", "bar", "clean", "disarm", "is_harmless", "printable", "redacted_line"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hf_train import twins
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
+from hf_train.flow import twins
+from hf_train.flow.prepare import Prepared, patiently
+from hf_train.flow.spend import check_after, check_before
+from hf_train.flow.twins import Twin
+from hf_train.flow.watch import cancel
 from hf_train.plan import Plan
 from hf_train.ports import Ports
-from hf_train.prepare import Prepared, patiently
-from hf_train.spend import check_after, check_before
-from hf_train.twins import Twin
 from hf_train.values import JobState, Snapshot
-from hf_train.watch import cancel
 
 VISIBLE_AFTER_S = (2.0, 5.0, 15.0)
 """Waits before each look for a Job whose POST had no clear answer: a list may lag behind a launch."""

@@ -1,0 +1,1 @@
+"""Adapters: GitHub through PyGithub. Pull requests, people, workflow runs; each failure is returned in words."""

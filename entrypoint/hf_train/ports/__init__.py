@@ -1,0 +1,30 @@
+"""What the flow asks of the world. Adapters fulfil these; tests have fakes that obey the same contract suite."""
+
+from hf_train.ports.answers import Account, Head, Published, RepoFact, Scope, Survey
+from hf_train.ports.github import People, Pulls, Runs
+from hf_train.ports.hub import Access, Hub, LogFeed, Publisher, Reports
+from hf_train.ports.runner import Clock, Console, Files, Scripts, Workspace
+from hf_train.ports.world import Ports
+
+__all__ = [
+    "Access",
+    "Account",
+    "Clock",
+    "Console",
+    "Files",
+    "Head",
+    "Hub",
+    "LogFeed",
+    "People",
+    "Ports",
+    "Published",
+    "Publisher",
+    "Pulls",
+    "RepoFact",
+    "Reports",
+    "Runs",
+    "Scope",
+    "Scripts",
+    "Survey",
+    "Workspace",
+]

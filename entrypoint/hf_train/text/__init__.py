@@ -1,0 +1,1 @@
+"""Text of strangers: made safe to print, and without secrets. Pure."""

@@ -1,0 +1,27 @@
+"""The values that the rooms hand to each other. All frozen, none does anything."""
+
+from hf_train.values.job import SUPERSEDED, Attempt, Flavor, JobRef, JobSpec, JobState, Outcome, Reason, Snapshot, Stage
+from hf_train.values.result import Annotation, Findings, Metric, ModelLink
+from hf_train.values.secret import Secret
+from hf_train.values.volumes import LocalVolume, Volume, VolumeKind
+
+__all__ = [
+    "SUPERSEDED",
+    "Annotation",
+    "Attempt",
+    "Findings",
+    "Flavor",
+    "JobRef",
+    "JobSpec",
+    "JobState",
+    "LocalVolume",
+    "Metric",
+    "ModelLink",
+    "Outcome",
+    "Reason",
+    "Secret",
+    "Snapshot",
+    "Stage",
+    "Volume",
+    "VolumeKind",
+]
