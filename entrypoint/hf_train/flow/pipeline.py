@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from hf_train.collect.reader import LogReader
-from hf_train.errors import Interrupted, JobGone, LostSight, RefusedByHub, TransientHubError, UserError
+from hf_train.errors import Interrupted, LostSight, UserError
 from hf_train.flow.baseline import find
 from hf_train.flow.findings import collect, live
 from hf_train.flow.handover import leave
 from hf_train.flow.inquiry import create_repo
-from hf_train.flow.launch import Launched, by_nonce, launch, send
+from hf_train.flow.launch import Launched, launch, send
 from hf_train.flow.lease import Keeper, grant
 from hf_train.flow.prepare import Prepared, Request, prepare, with_image
 from hf_train.flow.publishing import push
 from hf_train.flow.reporter import Reporter
 from hf_train.flow.shelves import save
 from hf_train.flow.spend import of_pull
+from hf_train.flow.stopping import UNSEEN_WAITS_S, before_watch, while_watching
 from hf_train.flow.supersede import make_room
-from hf_train.flow.watch import Policy, Watcher, cancel
+from hf_train.flow.watch import Policy, Watcher
 from hf_train.judge.gate import judge_all
 from hf_train.plan import Plan, outlives, usd
 from hf_train.ports import Ports
@@ -32,9 +32,6 @@ from hf_train.smoke import MARK
 from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
 
 LastWord = Callable[[Report], Report | None]
-UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
-"""Waits before each look for a Job whose POST a signal interrupted: the Hub may make it after we hung up. In all well
-below the 10 s that a runner leaves between the first signal and SIGKILL."""
 
 
 def run(request: Request, ports: Ports, last_word: LastWord = lambda report: report) -> Report:
@@ -177,7 +174,7 @@ class _Run:
                     finally:
                         self._lines(reader, frames, (), last=True)
         except Interrupted as stop:
-            outcome = self._stopped(stop, watcher)
+            outcome = while_watching(watcher, stop, self.ports, keep=self._keep)
         return self._finish(base, outcome, reader, frames)
 
     def _finish(self, base: Report, outcome: Outcome, reader: LogReader, frames: Frames) -> Report:
@@ -278,55 +275,24 @@ class _Run:
             on_watch_timeout=inputs.on_watch_timeout or "fail",
         )
 
-    def _stopped(self, stop: Interrupted, watcher: Watcher) -> Outcome:
-        """The workflow was cancelled: cancel first, talk later."""
-        if self.request.inputs.on_cancel == "keep":
-            return self._outcome(watcher, Reason.KEPT, stop, confirmed=False)
-        confirmed = cancel(self.ports.hub, watcher.ref, self.ports.clock)
-        if confirmed:
-            with contextlib.suppress(TransientHubError, RefusedByHub, JobGone):
-                watcher.seen = self.ports.hub.look(watcher.ref)
-        return self._outcome(watcher, Reason.CANCELLED, stop, confirmed=confirmed)
-
-    def _outcome(self, watcher: Watcher, reason: Reason, stop: Interrupted, *, confirmed: bool) -> Outcome:
-        return Outcome(
-            state=watcher.seen,
-            reason=reason,
-            signum=stop.signum,
-            cancel_confirmed=confirmed,
-            log_lines=watcher.log_lines,
-        )
-
     def _stopped_before_watch(self, stop: Interrupted, snapshot: Snapshot | None, waits: Sequence[float]) -> Report:
-        """A signal while the code was sent or the POST was on its way: the Job may exist, so it is looked for."""
-        state, confirmed = None, True
-        if self.request.inputs.on_cancel != "keep":
-            for wait in waits:
-                self.ports.clock.sleep(wait)
-                try:
-                    found = by_nonce(self.plan, self.ports)
-                except (TransientHubError, RefusedByHub, JobGone):
-                    confirmed = False
-                    continue
-                for one in found:
-                    state, confirmed = one, cancel(self.ports.hub, one.ref, self.ports.clock)
-                if found:
-                    break
-        reason = Reason.KEPT if self.request.inputs.on_cancel == "keep" else Reason.CANCELLED
-        outcome = Outcome(state=state, reason=reason, signum=stop.signum, cancel_confirmed=confirmed)
-        if confirmed and state is not None:
-            self.ports.files.forget()
+        """A signal while the code was sent or the POST was on its way."""
+        outcome = before_watch(self.plan, stop, self.ports, waits, keep=self._keep)
         report = Report(
             context=self.request.context,
             key=self.reporter.key,
             phase=Phase.ENDED,
             plan=self.plan,
             snapshot=snapshot,
-            state=state,
+            state=outcome.state,
             outcome=outcome,
             earlier=self.request.earlier,
         )
         return self.reporter.end(report)
+
+    @property
+    def _keep(self) -> bool:
+        return self.request.inputs.on_cancel == "keep"
 
     def _say_sent(self, snapshot: Snapshot | None) -> None:
         if snapshot is None:

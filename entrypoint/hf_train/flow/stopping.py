@@ -1,0 +1,69 @@
+"""The workflow was cancelled: cancel the Job first, talk later."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError
+from hf_train.flow.launch import by_nonce
+from hf_train.flow.watch import Watcher, cancel
+from hf_train.plan import Plan
+from hf_train.ports import Ports
+from hf_train.values import Outcome, Reason
+
+UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
+"""Waits before each look for a Job whose POST a signal interrupted: the Hub may make it after we hung up. In all well
+below the 10 s that a runner leaves between the first signal and SIGKILL."""
+_UNREACHABLE = (TransientHubError, RefusedByHub, JobGone)
+
+
+def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: bool) -> Outcome:
+    """A signal while a Job was followed.
+
+    Args:
+        watcher: What was known of the Job.
+        stop: The signal.
+        ports: The world.
+        keep: Whether the Job is to run on.
+    """
+    confirmed = not keep and cancel(ports.hub, watcher.ref, ports.clock)
+    if confirmed:
+        with contextlib.suppress(*_UNREACHABLE):
+            watcher.seen = ports.hub.look(watcher.ref)
+    return Outcome(
+        state=watcher.seen,
+        reason=Reason.KEPT if keep else Reason.CANCELLED,
+        signum=stop.signum,
+        cancel_confirmed=confirmed,
+        log_lines=watcher.log_lines,
+    )
+
+
+def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[float], *, keep: bool) -> Outcome:
+    """A signal while the code was sent or the POST was on its way: the Job may exist, so it is looked for.
+
+    Args:
+        plan: The launch.
+        stop: The signal.
+        ports: The world.
+        waits: Seconds before each look.
+        keep: Whether the Job is to run on, if there is one.
+    """
+    if keep:
+        return Outcome(state=None, reason=Reason.KEPT, signum=stop.signum, cancel_confirmed=True)
+    state, confirmed = None, True
+    for wait in waits:
+        ports.clock.sleep(wait)
+        try:
+            found = by_nonce(plan, ports)
+        except _UNREACHABLE:
+            confirmed = False
+            continue
+        for one in found:
+            state, confirmed = one, cancel(ports.hub, one.ref, ports.clock)
+        if found:
+            break
+    if confirmed and state is not None:
+        ports.files.forget()
+    return Outcome(state=state, reason=Reason.CANCELLED, signum=stop.signum, cancel_confirmed=confirmed)
