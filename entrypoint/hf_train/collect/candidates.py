@@ -18,7 +18,7 @@ from hf_train.collect.values import nesting, word_set
 _ID_FLAGS = word_set(
     """
     hub-model-id push-to-hub-model-id output-repo hub-repo hub-repo-id repo-id hf-repo hf-repo-id push-repo
-    target-repo model-repo merged-repo gguf-repo
+    target-repo model-repo merged-repo gguf-repo hub-path
     """
 )
 _ID_KEYS = frozenset(flag.replace("-", "_") for flag in _ID_FLAGS)

@@ -70,9 +70,10 @@ def look_at_checkout(
         raise BadInput(problems)
     extra: dict[PurePosixPath, bytes] = {}
     script_path = None
-    if inputs.script and is_url(inputs.script):
-        script_path = PurePosixPath(HOUSE, "scripts", _script_name(inputs.script))
-        extra[script_path] = ports.scripts.fetch(inputs.script)
+    url = inputs.recipe.url if inputs.recipe else inputs.script if inputs.script and is_url(inputs.script) else ""
+    if url:
+        script_path = PurePosixPath(HOUSE, "scripts", _script_name(url))
+        extra[script_path] = ports.scripts.fetch(url)
     code = None
     local = {volume.key: volume for volume in inputs.volumes if isinstance(volume, LocalVolume)}
     folders = [(key, _survey_volume(volume, inputs, nonce, ports, problems)) for key, volume in local.items()]

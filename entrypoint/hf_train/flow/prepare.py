@@ -180,8 +180,8 @@ def with_image(prepared: Prepared, request: Request, ports: Ports) -> Prepared:
     secrets = {name: Secret(request.environ.get(name, "")) for name in request.inputs.build_secrets}
     image = build_image(facts.image, _wanted(request), images, ports.console, secrets)
     facts = replace(facts, image=image)
-    plan = make_plan(request.inputs, request.context, facts)
-    plan = replace(plan, expect=prepared.plan.expect, notes=prepared.plan.notes)
+    plan = make_plan(request.inputs, request.context, facts, config_text=prepared.plan.expect.config)
+    plan = replace(plan, notes=prepared.plan.notes)
     ports.console.info(f"The Job's image: {image.image}")
     return replace(prepared, plan=plan, facts=facts)
 

@@ -20,23 +20,25 @@ def across(inputs: Inputs, reader: Reader) -> Sequence[str]:
     """Problems that only show when inputs are seen side by side."""
     problems: list[str] = []
     has_command = bool(reader.words or reader.listed_command is not None or "command" in reader.given)
-    if inputs.script and has_command:
+    problems.extend(_recipe(inputs, has_command=has_command))
+    if inputs.script and has_command and "recipe" not in reader.given:
         problems.append("script and command: both are given; keep one")
     if inputs.command and not inputs.command[0].strip():
         problems.append("command: its first word is empty")
-    if not inputs.script and not inputs.command and not any(p.startswith("command") for p in reader.problems):
+    missing = not inputs.script and not inputs.command and "recipe" not in reader.given
+    if missing and not any(p.startswith("command") for p in reader.problems):
         given_but_empty = has_command or "command" in reader.given
         problems.append(
             "command: it is empty"
             if given_but_empty
-            else "nothing to run: give script, or command, or words after '--'"
+            else "nothing to run: give recipe, script, or command, or words after '--'"
         )
     if inputs.dockerfile and inputs.image:
         problems.append("image and dockerfile: both are given; keep one")
     if not inputs.dockerfile:
         problems.extend(f"{name}: it needs dockerfile" for name in _BUILD_ONLY if reader.text(name))
-    if inputs.args and not inputs.script:
-        problems.append("args: they belong to script; put them into command")
+    if inputs.args and not inputs.script and "recipe" not in reader.given:
+        problems.append("args: they belong to script or recipe; put them into command")
     if inputs.smoke and inputs.smoke.args and inputs.command[:2] == ("sh", "-ec"):
         problems.append("smoke: args cannot be added to a command that a shell runs; give script, or a plain command")
     problems.extend(_mounts(inputs))
@@ -50,6 +52,20 @@ def across(inputs: Inputs, reader: Reader) -> Sequence[str]:
     )
     if inputs.path == "none" and inputs.script and not inputs.script.startswith(("http://", "https://")):
         problems.append("path: none sends no code, but script is a file of the repository")
+    return problems
+
+
+def _recipe(inputs: Inputs, *, has_command: bool) -> Sequence[str]:
+    """A recipe is a program already; some take a configuration, one cannot do without."""
+    if inputs.recipe is None:
+        return []
+    problems = []
+    if others := [name for name, on in (("script", inputs.script), ("command", has_command)) if on]:
+        problems.append(f"recipe and {' and '.join(others)}: a recipe brings its own program; keep one")
+    if inputs.config and not inputs.recipe.config:
+        problems.append(f"config: {inputs.recipe.name} takes none; put its options into args")
+    if not inputs.config and inputs.recipe.needs_config:
+        problems.append(f"config: {inputs.recipe.name} runs what a YAML file says; name it")
     return problems
 
 

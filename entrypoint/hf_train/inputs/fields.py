@@ -66,9 +66,16 @@ FIELDS: tuple[Field, ...] = (
         help="A Python script in the repository, or the https URL of a uv script; run with `uv run`.",
     ),
     Field(
+        name="recipe",
+        group=Group.WHAT,
+        metavar="NAME",
+        help="A library's own training script, pinned: `trl/sft`, `trl/dpo`, `transformers/glue`, `diffusers/lora`, "
+        "`unsloth`, `axolotl` ... (docs/recipes.md); takes `args` or `config`, and `model-repo` makes it publish.",
+    ),
+    Field(
         name="args",
         group=Group.WHAT,
-        help="Arguments of the script, split as a shell would.",
+        help="Arguments of the script or recipe, split as a shell would.",
     ),
     Field(
         name="command",
@@ -79,7 +86,8 @@ FIELDS: tuple[Field, ...] = (
         name="config",
         group=Group.WHAT,
         metavar="PATH",
-        help="YAML file of the training library: given to `script` as `--config`, and read for the model's name.",
+        help="YAML file of the training library: given to `script` as `--config`, or to `recipe` as it takes it, and "
+        "read for the model's name.",
     ),
     Field(
         name="image",

@@ -9,6 +9,7 @@ from typing import Literal
 from hf_train.inputs.smoke import Smoke
 from hf_train.judge.directions import Direction
 from hf_train.judge.gate import Condition
+from hf_train.recipes import Recipe
 from hf_train.values import LocalVolume, Secret, Volume
 
 Raw = str | tuple[str, ...]
@@ -42,6 +43,7 @@ class Inputs:
     """
 
     script: str | None = None
+    recipe: Recipe | None = None
     args: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     config: str | None = None

@@ -16,6 +16,7 @@ from hf_train.inputs.reader import Reader
 from hf_train.inputs.smoke import Smoke, smoke
 from hf_train.judge.directions import Direction, marked
 from hf_train.judge.gate import parse_condition
+from hf_train.recipes import Recipe, recipe_of
 
 SHELL_SIGNS = re.compile(r"[\n;&|<>$`*?~(){}#]")
 """A string command with one of these is run by `sh -ec`; without, it is split into words."""
@@ -51,7 +52,7 @@ def with_words(inputs: Inputs, words: tuple[str, ...]) -> tuple[Inputs, tuple[st
     Returns:
         The inputs, and a sentence per problem.
     """
-    if not words or inputs.script:
+    if not words or inputs.script or inputs.recipe:
         return replace(inputs, args=(*inputs.args, *words)), ()
     if inputs.command[:2] == ("sh", "-ec"):
         return inputs, (f"{words[0]}: it cannot be added to a command with shell signs; give script, or plain words",)
@@ -67,6 +68,7 @@ def _read(reader: Reader) -> Inputs:
 
     return Inputs(
         script=reader.one("script", _script, None),
+        recipe=reader.one("recipe", recipe_of, cast("Recipe | None", None)),
         args=reader.one("args", _words, ()),
         command=_command(reader),
         config=reader.text("config"),

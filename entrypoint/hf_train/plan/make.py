@@ -12,6 +12,7 @@ from hf_train.plan.lease import Lease, leased
 from hf_train.plan.model import HOUSE, Expect, Facts, Plan
 from hf_train.plan.names import labels_of, training_key
 from hf_train.plan.notes import notes_of
+from hf_train.plan.recipe import Cooked, cook
 from hf_train.plan.watching import watch_limit
 from hf_train.ports import Survey
 from hf_train.values import JobSpec, LocalVolume, Volume
@@ -24,11 +25,13 @@ COMMAND_IMAGE = "python:3.12"
 
 def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: str | None = None) -> Plan:
     """Put the plan together. Whether it may be launched is the preflight's to say."""
+    flavor = flavor_of(inputs.flavor, facts)
+    cooked = _cooked(inputs, facts, flavor.gpus if flavor else 0, config_text)
     namespace = inputs.namespace or (facts.account.name if facts.account else "YOUR-NAMESPACE")
     job = JobSpec(
         namespace=namespace,
         image=facts.image.image if facts.image else inputs.image or default_image(inputs),
-        command=_command(inputs, facts),
+        command=_command(inputs, facts, cooked),
         flavor=inputs.flavor,
         timeout_s=inputs.timeout,
         attempts=inputs.attempts,
@@ -60,8 +63,9 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         detach=inputs.mode == "detach",
         watch_s=watch_limit(inputs, context),
         flavors=facts.flavors or (),
-        notes=notes_of(inputs, context, facts, flavor_of(inputs.flavor, facts)),
+        notes=notes_of(inputs, context, facts, flavor),
         image=facts.image,
+        recipe=cooked,
     )
 
 
@@ -72,11 +76,22 @@ def snapshot_path(digest: str) -> str:
 
 def default_image(inputs: Inputs) -> str:
     """The image when none is named."""
+    if inputs.recipe:
+        return inputs.recipe.image or UV_IMAGE
     return UV_IMAGE if inputs.script or inputs.command[:1] == ("uv",) else COMMAND_IMAGE
 
 
-def _command(inputs: Inputs, facts: Facts) -> tuple[str, ...]:
-    if inputs.script:
+def _cooked(inputs: Inputs, facts: Facts, gpus: int, config_text: str | None) -> Cooked | None:
+    if inputs.recipe is None:
+        return None
+    script = f"{inputs.mount}/{facts.script_path}" if facts.script_path else inputs.recipe.url
+    return cook(inputs.recipe, inputs, gpus=gpus, script=script, config_text=config_text)
+
+
+def _command(inputs: Inputs, facts: Facts, cooked: Cooked | None) -> tuple[str, ...]:
+    if cooked:
+        command = cooked.command
+    elif inputs.script:
         script = f"{inputs.mount}/{facts.script_path}" if facts.script_path else inputs.script
         config = ("--config", inputs.config) if inputs.config else ()
         command = ("uv", "run", script, *inputs.args, *config)

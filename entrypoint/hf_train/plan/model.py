@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from hf_train.images.model import Chosen
 from hf_train.judge.directions import Direction
 from hf_train.plan.line import equal_line
+from hf_train.plan.recipe import Cooked
 from hf_train.plan.spending import Estimate
 from hf_train.ports import Account, Survey
 from hf_train.values import Flavor, JobSpec, JobState
@@ -111,6 +112,7 @@ class Plan:
         notes: What is worth knowing before the launch, in words.
         flavors: The Hub's hardware list and prices; empty when it could not be asked.
         image: Where the Job's image comes from; None when nothing was looked up.
+        recipe: What the recipe became; None without one.
     """
 
     job: JobSpec
@@ -125,6 +127,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     image: Chosen | None = None
+    recipe: Cooked | None = None
 
     @property
     def equal_line(self) -> str:

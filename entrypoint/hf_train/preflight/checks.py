@@ -25,7 +25,7 @@ def command_findings(plan: Plan, inputs: Inputs) -> list[Finding]:
 
 def _push(plan: Plan, inputs: Inputs) -> list[Finding]:
     """`--push_to_hub` without any token fails when everything has been paid for."""
-    words = (*inputs.command, *inputs.args)
+    words = (*inputs.command, *inputs.args, *(plan.recipe.added if plan.recipe else ()))
     if "HF_TOKEN" in plan.job.secrets:
         return []
     told = pushes(words, plan.expect.config)
@@ -67,7 +67,7 @@ def _interpreter(inputs: Inputs) -> list[Finding]:
 
 def _gpus(plan: Plan, inputs: Inputs) -> list[Finding]:
     flavor = plan.budget.flavor
-    if flavor is None or flavor.gpus < 2 or _uses_all(inputs):
+    if flavor is None or flavor.gpus < 2 or inputs.recipe or _uses_all(inputs):
         return []
     return [
         Finding(

@@ -11,7 +11,7 @@ Source = tuple[str, str]
 """Kind (`model` or `dataset`) and `owner/name`."""
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _URI = re.compile(r"hf://(?:(models|datasets)/)?([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)")
-_PUSHED = frozenset({"hub_model_id", "output_repo", "push_to_hub_model_id", "hub_repo_id"})
+_PUSHED = frozenset({"hub_model_id", "output_repo", "push_to_hub_model_id", "hub_repo_id", "hub_path"})
 _MODEL = re.compile(r"(?:^|_)(?:model|base_model|checkpoint)(?:_|$)|pretrained")
 _DATASET = re.compile(r"(?:^|_)datasets?(?:_|$)")
 MAX_DEPTH = 6

@@ -112,7 +112,7 @@ def test_an_empty_command_is_refused(layers: Layers) -> None:
 
 def test_nothing_to_run_is_refused() -> None:
     (problem,) = problems(Layers())
-    assert problem == "nothing to run: give script, or command, or words after '--'"
+    assert problem == "nothing to run: give recipe, script, or command, or words after '--'"
 
 
 def test_a_mount_is_taken_once() -> None:
