@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from flow.steps import ON_GITHUB, go, report_json, request
+from hf_train.errors import Interrupted
 from hf_train.values import JobRef, JobState, Stage
 from support.fakes import START, World
 
@@ -237,3 +239,90 @@ def test_a_gate_that_failed_is_a_remark_of_the_check_only(world: World) -> None:
     (remark,) = world.pulls.annotations
     assert (remark.path, remark.title) == (".github", "Gate failed")
     assert world.console.places == []
+
+
+# ---- GitHub's limits ----
+
+
+LIFE: list[tuple[float, Stage]] = [(0.0, Stage.SCHEDULING), (20.0, Stage.RUNNING), (250.0, Stage.COMPLETED)]
+
+
+@pytest.mark.case(98)
+@pytest.mark.parametrize(
+    ("pauses", "told", "waited"),
+    [
+        pytest.param([30.0], True, 30.0, id="once"),
+        pytest.param([20.0, 40.0], True, 60.0, id="twice"),
+        pytest.param([20.0, 41.0], False, 20.0, id="more than a minute in all"),
+        pytest.param([3600.0], False, 0.0, id="an hour"),
+        pytest.param([1.0] * 5, False, 2.0, id="again and again"),
+    ],
+)
+def test_the_last_word_waits_for_github_but_not_long(
+    world: World, pauses: list[float], told: bool, waited: float
+) -> None:
+    world.hub.life, world.hub.log = list(LIFE), [(100.0, STEP), (240.0, EVAL)]
+    times = timed(world, "upsert_comment")
+    left = list(pauses)
+    world.pulls.limit = lambda body: left.pop(0) if left and "Training completed" in body else 0.0
+    report, code = go(world)
+    assert code == 0, "a limit of GitHub's is no verdict"
+    assert ("completed" in headlines(world)[-1]) is told
+    assert times[-1] - times[3] == waited
+    assert any("GitHub limits" in one for one in report.problems) is not told
+
+
+@pytest.mark.case(98)
+def test_what_is_said_on_the_way_never_waits_and_leaves_github_alone(world: World) -> None:
+    world.hub.life, world.hub.log = list(LIFE), [(100.0, STEP), (240.0, EVAL)]
+    times = timed(world, "upsert_comment")
+    world.pulls.limit = lambda body: 40.0 if "is queued" in body else 0.0
+    go(world)
+    assert [line.split(" · ")[0] for line in headlines(world)] == [
+        "### 🏃 Training is running",
+        "### ✅ Training completed",
+    ]
+    assert len(times) == 3, "nothing was asked for while GitHub wanted quiet"
+    assert times[-1] < 300.0
+
+
+@pytest.mark.case(54, 98)
+def test_a_cancelled_run_does_not_wait_for_github(world: World) -> None:
+    world.hub.life = [(0.0, Stage.RUNNING)]
+    times = timed(world, "upsert_comment")
+    world.pulls.limit = lambda body: 30.0 if "Cancelled" in body else 0.0
+
+    def stop(seconds: float) -> None:
+        if seconds > 60 and not world.hub.cancelled:
+            world.clock.on_sleep = None
+            raise Interrupted(signal.SIGTERM)
+
+    world.clock.on_sleep = stop
+    report, code = go(world)
+    assert code == 143
+    assert "GitHub limits" in " ".join(report.problems)
+    assert world.clock.seconds < 65.0 + 1.0
+    assert len([at for at in times if at > 60]) == 1
+
+
+@pytest.mark.case(54, 98)
+def test_a_signal_while_the_last_word_waits_ends_the_wait(world: World) -> None:
+    world.hub.life, world.hub.log = list(LIFE), [(240.0, EVAL)]
+    times = timed(world, "upsert_comment")
+
+    def limit(body: str) -> float:
+        if "Training completed" not in body:
+            return 0.0
+
+        def stop(_seconds: float) -> None:
+            world.clock.on_sleep = None
+            raise Interrupted(signal.SIGTERM)
+
+        world.clock.on_sleep = stop if len(times) == 4 else None
+        return 30.0
+
+    world.pulls.limit = limit
+    report, code = go(world)
+    assert code == 0, "the training completed, and that is known"
+    assert len(times) == 5, "once more, and no wait after it"
+    assert "GitHub limits" in " ".join(report.problems)

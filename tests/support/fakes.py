@@ -235,11 +235,20 @@ class FakePulls:
     commits: dict[str, str] = field(default_factory=dict)
     compared: list[tuple[str, str]] = field(default_factory=list)
     annotations: list[Annotation] = field(default_factory=list)
+    limit: Callable[[str], float] | None = None
+    """Seconds of quiet that GitHub asks for instead of taking this comment; 0 takes it."""
+    asked_pause: float = 0.0
+
+    def pause_s(self) -> float:
+        return self.asked_pause
 
     def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
         if self.problem:
             return "", self.problem
         assert body.startswith(key)
+        self.asked_pause = self.limit(body) if self.limit else 0.0
+        if self.asked_pause:
+            return "", "GitHub limits how often it may be written to"
         self.bodies.append(body)
         return f"https://github.test/pull/{number}#issuecomment-1", ""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from hf_train.errors import UserError
 from hf_train.failure import title_of
 from hf_train.flow.prepare import Request
 from hf_train.plan import Plan
-from hf_train.ports import Ports
+from hf_train.ports import Ports, Pulls
 from hf_train.report import (
     Phase,
     Report,
@@ -26,6 +27,8 @@ from hf_train.report import (
 
 LIVE_EVERY_S = 300.0
 MAX_KEY = 200
+MAX_PAUSES = 2
+MAX_PAUSE_S = 60.0
 
 
 def marker(key: str) -> str:
@@ -55,6 +58,8 @@ class Reporter:
     _last_text: str = field(default="", init=False)
     _comment_url: str = field(default="", init=False)
     _problems: list[str] = field(default_factory=list, init=False)
+    _patience_s: float = field(default=MAX_PAUSE_S, init=False)
+    _quiet_until: float = field(default=0.0, init=False)
 
     @property
     def key(self) -> str:
@@ -78,6 +83,8 @@ class Reporter:
 
     def _live(self, report: Report) -> None:
         self._last_live, self._phase = self.ports.clock.monotonic(), report.phase
+        if self._last_live < self._quiet_until:
+            return
         if self.request.inputs.comment == "always":
             self._write_comment(report)
         self._write_check(report)
@@ -98,6 +105,8 @@ class Reporter:
     def end(self, report: Report) -> Report:
         """The last word: outputs, comment, check, files, summary, in this order."""
         self.ports.files.outputs(outputs(report))
+        if report.outcome and report.outcome.signum is not None:
+            self._patience_s = 0.0  # the runner kills a step that was told to stop after ten seconds
         if self._wants_last_comment(report):
             self._write_comment(report)
         self._write_check(report)
@@ -132,8 +141,14 @@ class Reporter:
         text = self.ports.console.redact(comment(report, marker(self.key)))
         if text == self._last_text:
             return
-        url, problem = self.ports.pulls.upsert_comment(pull.number, marker(self.key), text)
-        if problem:
+        pulls, url = self.ports.pulls, ""
+
+        def write() -> str:
+            nonlocal url
+            url, problem = pulls.upsert_comment(pull.number, marker(self.key), text)
+            return problem
+
+        if problem := self._written(pulls, write, last=report.phase is Phase.ENDED):
             self._problem(f"The comment could not be written: {problem}.")
         else:
             self._last_text, self._comment_url = text, url
@@ -149,11 +164,31 @@ class Reporter:
         remarks = [
             replace(one, title=redact(one.title), message=redact(one.message)) for one in check_annotations(report)
         ]
-        problem = self.ports.pulls.write_check(sha, self.key, conclusion, title, text, remarks)
-        if problem:
+        pulls = self.ports.pulls
+
+        def write() -> str:
+            return pulls.write_check(sha, self.key, conclusion, title, text, remarks)
+
+        if problem := self._written(pulls, write, last=report.phase is Phase.ENDED):
             self._problem(f"The check could not be written: {problem}.")
         else:
             self._check_text = text
+
+    def _written(self, pulls: Pulls, write: Callable[[], str], *, last: bool) -> str:
+        """The problem of a write. Only the last word waits when GitHub asks for quiet: twice, a minute in all."""
+        clock = self.ports.clock
+        problem = write()
+        for _ in range(MAX_PAUSES):
+            pause = pulls.pause_s() if problem else 0.0
+            self._quiet_until = max(self._quiet_until, clock.monotonic() + pause)
+            if not (last and 0 < pause <= self._patience_s):
+                break
+            self.ports.console.info(f"GitHub asks for {pause:.0f} s of quiet; the last word waits for it.")
+            left, self._patience_s = self._patience_s - pause, 0.0  # a signal while we wait is an end of patience
+            clock.sleep(pause)
+            self._patience_s = left
+            problem = write()
+        return problem
 
     def _problem(self, text: str) -> None:
         if text not in self._problems:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import requests
@@ -16,6 +18,8 @@ from hf_train.values import Annotation, Secret
 TIMEOUT_S = 15
 _FAILURES = (GithubException, BadAttributeException, requests.RequestException, ValueError)
 MAX_COMMENTS = 3000
+UNNAMED_PAUSE_S = 60.0
+"""GitHub: without `retry-after` and with requests left, wait at least one minute (REST docs, secondary rate limits)."""
 _WORDS = {
     401: "the GitHub token is not accepted",
     403: "the GitHub token may not write here (a fork, or `permissions:` without `pull-requests: write`)",
@@ -23,6 +27,7 @@ _WORDS = {
     410: "the conversation is gone",
     422: "GitHub does not accept the text",
 }
+_SECONDS = re.compile(r"[0-9]{1,12}")
 _UNKNOWN = "GitHub does not know it, or the token may not read it (`contents: read`)"
 _OF_COMMITS = {401: _WORDS[401], 403: _UNKNOWN, 404: _UNKNOWN, 422: _UNKNOWN}
 
@@ -54,14 +59,21 @@ class GitHubPulls:
         self._checks: dict[str, int] = {}
         self._resumes = resumes
         self._login: str | None = None
+        self._pause_s = 0.0
+
+    def pause_s(self) -> float:
+        """For how long GitHub asked to be left alone when it refused the last write."""
+        return self._pause_s
 
     def upsert_comment(self, number: int, key: str, body: str) -> tuple[str, str]:
         """Write the sticky comment; an older double of ours (two runs raced) is removed."""
+        self._pause_s = 0.0
         try:
             return self._upsert(number, key, body), ""
         except _OutdatedError as error:
             return "", str(error)
         except _FAILURES as error:
+            self._pause_s = _pause_of(error)
             return "", _words(error)
 
     def base_of(self, number: int) -> tuple[str, str]:
@@ -106,6 +118,7 @@ class GitHubPulls:
         output: dict[str, str | list[dict[str, str | int]]] = {"title": title[:200], "summary": summary[:60_000]}
         if annotations:
             output["annotations"] = [_annotation(one) for one in annotations]
+        self._pause_s = 0.0
         try:
             repo = self._repo()
             if self._resumes and name not in self._checks:
@@ -123,6 +136,7 @@ class GitHubPulls:
             else:
                 self._checks[name] = repo.create_check_run(name, sha, status="in_progress", output=output).id
         except _FAILURES as error:
+            self._pause_s = _pause_of(error)
             return _words(error)
         return ""
 
@@ -171,7 +185,9 @@ class GitHubPulls:
         if self._login is None:
             try:
                 self._login = self._github.get_user().login
-            except GithubException:
+            except GithubException as error:
+                if _pause_of(error):
+                    raise  # not a no: a person's token asked too often
                 self._login = ""
         author = comment.user.login
         return author == self._login if self._login else author.endswith("[bot]")
@@ -205,5 +221,26 @@ def _annotation(one: Annotation) -> dict[str, str | int]:
 
 def _words(error: Exception, words: Mapping[int, str] = _WORDS) -> str:
     if isinstance(error, GithubException):
+        if pause := _pause_of(error):
+            return f"GitHub limits how often it is asked, and wants {pause:.0f} s of quiet"
         return words.get(error.status, f"GitHub answers {error.status}")
     return f"GitHub does not answer ({type(error).__name__})"
+
+
+def _pause_of(error: Exception) -> float:
+    """Seconds of quiet that an answer asks for: 0 when it is no limit of GitHub's, else at least one.
+
+    Source: GitHub's REST documentation, "Rate limits for the REST API": 403 or 429; `retry-after` counts first, then
+    `x-ratelimit-reset` (UTC epoch seconds) when `x-ratelimit-remaining` is 0, else a minute. A 403 without any of it
+    is a lack of rights.
+    """
+    if not isinstance(error, GithubException) or error.status not in {403, 429}:
+        return 0.0
+    headers = {name.lower(): str(value) for name, value in (error.headers or {}).items()}
+    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
+    if _SECONDS.fullmatch(after):
+        return max(1.0, float(after))
+    if headers.get("x-ratelimit-remaining") == "0" and _SECONDS.fullmatch(reset):
+        return max(1.0, float(reset) - time.time())
+    limited = error.status == 429 or "rate limit" in str(error).lower()
+    return UNNAMED_PAUSE_S if limited else 0.0

@@ -40,6 +40,10 @@ class Pulls(Protocol):
         """Body of the sticky comment as it stands, empty when there is none or it cannot be read."""
         ...
 
+    def pause_s(self) -> float:
+        """Seconds for which GitHub asked to be left alone when it refused the last write; 0 when it did not ask."""
+        ...
+
     def write_check(
         self,
         sha: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -155,6 +156,73 @@ def test_a_github_that_refuses_does_not_change_the_verdict(
     assert "The check could not be written" in done.problems
     assert done.outputs["exit-code"] == str(code)
     assert "ghs_localworkflow1" not in done.out.replace("::add-mask::ghs_localworkflow1", "")
+
+
+@pytest.mark.case(98)
+@pytest.mark.parametrize(
+    ("status", "headers", "message", "pause_s"),
+    [
+        (403, {"Retry-After": "17"}, "You have exceeded a secondary rate limit.", 17),
+        (429, {"Retry-After": "0"}, "", 1),
+        (429, {}, "", 60),
+        (403, {}, "You have exceeded a secondary rate limit.", 60),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "{now+40}"}, "API rate limit exceeded", 40),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}, "API rate limit exceeded", 1),
+        (429, {"Retry-After": "soon"}, "", 60),
+        (403, {}, "Resource not accessible by integration", 0),
+        (503, {"Retry-After": "9"}, "", 0),
+    ],
+)
+def test_how_long_github_wants_quiet(
+    status: int, headers: dict[str, str], message: str, pause_s: float, client: GitHubPulls, github: GitHubStub
+) -> None:
+    given = {name: value.replace("{now+40}", str(int(time.time()) + 40)) for name, value in headers.items()}
+    github.fail("/", status, times=2, headers=given, message=message)
+    _, problem = client.upsert_comment(7, KEY, f"{KEY}\none")
+    assert client.pause_s() == pytest.approx(pause_s, abs=1.5 if pause_s == 40 else 0)
+    assert ("GitHub limits" in problem) is (pause_s > 0)
+    assert client.write_check("1" * 40, "train", None, "Running", "text") != ""
+    assert client.pause_s() == pytest.approx(pause_s, abs=1.5 if pause_s == 40 else 0)
+    assert client.upsert_comment(7, KEY, f"{KEY}\none")[1] == ""
+    assert client.pause_s() == 0
+
+
+@pytest.mark.case(98)
+def test_a_limit_is_waited_for_by_the_last_word_only(step: Product, github: GitHubStub) -> None:
+    """The first comment (queued) is refused and left out; the result's is refused twice, and written in the end."""
+    github.fail("/comments", 429, method="POST", times=3, headers={"Retry-After": "25"})
+    done = step.run("--check", *OK)
+    assert (done.code, done.outputs["exit-code"]) == (0, "0"), done.out
+    assert writes(github).count("POST 429") == 3
+    (body,) = bodies(github)
+    assert "Training completed" in body
+    assert done.out.count("GitHub asks for 25 s of quiet") == 2
+    (check,) = github.state.repos["octo/proj"].checks.values()
+    assert check["conclusion"] == "success"
+
+
+@pytest.mark.case(90, 98)
+@pytest.mark.parametrize(("words", "code"), [(OK, 0), (FAILS, 1)])
+@pytest.mark.parametrize("headers", [{"Retry-After": "30"}, {}], ids=["retry-after", "no word"])
+def test_a_limit_that_stays_is_not_waited_for_for_ever(
+    headers: dict[str, str], words: tuple[str, ...], code: int, step: Product, github: GitHubStub
+) -> None:
+    github.fail("/", 403, times=-1, headers=headers, message="You have exceeded a secondary rate limit.")
+    done = step.run("--check", *words)
+    assert done.code == code, done.out
+    assert done.out.count(" s of quiet; the last word waits for it") == (2 if headers else 1)
+    assert "GitHub limits how often it is asked" in done.problems
+
+
+@pytest.mark.case(39, 98)
+def test_a_limit_does_not_make_a_persons_token_a_bot(github: GitHubStub) -> None:
+    github.state.tokens["ghs_localperson001"] = Token(login="mona", installation=False)
+    github.state.add_comment(github.state.repos["octo/proj"], 7, f"{KEY}\nof the bot", "github-actions[bot]")
+    github.fail("/user$", 403, headers={"Retry-After": "1"})
+    client = client_of(github, "ghs_localperson001")
+    assert "GitHub limits" in client.upsert_comment(7, KEY, f"{KEY}\none")[1]
+    assert client.upsert_comment(7, KEY, f"{KEY}\none")[1] == ""
+    assert bodies(github) == [f"{KEY}\nof the bot", f"{KEY}\none"]
 
 
 @pytest.mark.case(67, 90)
