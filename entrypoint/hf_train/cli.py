@@ -76,6 +76,17 @@ image_app.command("verify", help="Run an image in this machine's engine: could a
     _exits(commands.image.verify)
 )
 app.add_typer(image_app, name="image")
+schedule_app = typer.Typer(
+    help="Trainings that the Hub starts by itself.", no_args_is_help=True, rich_markup_mode="markdown"
+)
+schedule_app.command("set", help="Create a scheduled Job from the spec of a run, or replace it when it differs.")(
+    _exits(with_inputs(commands.schedule.set_schedule, more=commands.schedule.OPTIONS))
+)
+schedule_app.command("list", help="Show the schedules that hf-train set.")(_exits(commands.schedule.list_schedules))
+schedule_app.command("remove", help="Remove a schedule, by name or id; its Jobs run on.")(
+    _exits(commands.schedule.remove_schedule)
+)
+app.add_typer(schedule_app, name="schedule")
 app.command("explain", help="Read a training log (a file, or `-`) offline and say what it says.")(
     _exits(commands.explain)
 )
@@ -97,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     head, tail = words, []
-    if "--" in words and words[:1] in (["run"], ["plan"]):
+    if "--" in words and (words[:1] in (["run"], ["plan"]) or words[:2] == ["schedule", "set"]):
         cut = words.index("--")
         head, tail = words[:cut], words[cut + 1 :]
     for stream in (sys.stdout, sys.stderr):

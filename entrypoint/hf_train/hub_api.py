@@ -57,7 +57,7 @@ def translated(what: str) -> Iterator[None]:
         what: What is asked, for people.
 
     Raises:
-        JobGone: A 404 on a Job.
+        JobGone: A 404 on a Job or a scheduled one.
         RefusedByHub: A clear no.
         TransientHubError: An answer that may be better next time, or none.
     """
@@ -67,7 +67,7 @@ def translated(what: str) -> Iterator[None]:
         status = error.response.status_code
         if status in TRANSIENT:
             raise TransientHubError(f"HTTP {status} for {what}", _pause(error.response.headers)) from error
-        if status == 404 and re.search(r"/api/jobs/[^/]+/[^/]+", str(error.response.request.url)):
+        if status == 404 and re.search(r"/api/(?:scheduled-)?jobs/[^/]+/[^/]+", str(error.response.request.url)):
             raise JobGone(what) from error
         raise refusal(what, status, error.server_message or "") from error
     except httpx2.HTTPError as error:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hf_train.plan import Plan, usd
+from hf_train.plan.schedule import Terms
 from hf_train.plan.spending import Estimate
 from hf_train.ports import Console
 from hf_train.preflight import Finding
@@ -24,6 +25,33 @@ def show_plan(plan: Plan, console: Console) -> None:
         console.info(console.redact(plan.equal_line))
     for note in plan.notes:
         console.notice("Plan", note)
+
+
+def show_schedule(plan: Plan, terms: Terms, console: Console) -> None:
+    """The same of a schedule: when it runs next, and what that costs."""
+    with console.group("Schedule"):
+        for name, value in [*rows(plan), *schedule_rows(terms)]:
+            # The key of a run stands for nothing here.
+            if name not in {"worst case", "key"}:
+                console.info(f"{name:<12} {value}")
+        console.info("")
+        console.info("The same schedule by hand (once the code is in the bucket):")
+        console.info(console.redact(terms.line))
+    for note in (*plan.notes, *terms.notes):
+        console.notice("Schedule", note)
+
+
+def schedule_rows(terms: Terms) -> list[tuple[str, str]]:
+    """Name and value of each line that a schedule has beside those of the plan."""
+    a_month = f"{terms.runs_a_month:.3g}" if terms.runs_a_month < 100 else f"{terms.runs_a_month:,.0f}"
+    return [
+        *(("next run", f"{run:%a %Y-%m-%d %H:%M} UTC") for run in terms.next_runs),
+        ("a run", f"at most {usd(terms.run_usd)}" if terms.run_usd is not None else "price not known"),
+        (
+            "a month",
+            f"{a_month} run(s)" + (f", at most {usd(terms.month_usd)}" if terms.month_usd is not None else ""),
+        ),
+    ]
 
 
 def rows(plan: Plan) -> list[tuple[str, str]]:

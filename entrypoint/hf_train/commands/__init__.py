@@ -1,6 +1,6 @@
 """The commands: run the flow over a wired world, give an exit code. One module per command."""
 
-from hf_train.commands import image
+from hf_train.commands import image, schedule
 from hf_train.commands.around import guarded
 from hf_train.commands.cancel import cancel
 from hf_train.commands.collect import collect
@@ -24,5 +24,6 @@ __all__ = [
     "merge_reports",
     "plan",
     "run",
+    "schedule",
     "sweep",
 ]

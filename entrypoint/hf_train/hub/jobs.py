@@ -75,7 +75,7 @@ class HuggingFaceHub:
                 timeout=spec.timeout_s,
                 attempts=spec.attempts,
                 labels=dict(spec.labels),
-                volumes=[_volume(volume) for volume in spec.volumes],
+                volumes=[hub_volume(volume) for volume in spec.volumes],
                 namespace=spec.namespace,
             )
         return self._state(info)
@@ -177,7 +177,8 @@ def _gigabytes(text: str) -> float | None:
     return float(found[1]) * (1000 if found[2] == "T" else 1) if found else None
 
 
-def _volume(volume: Volume) -> HubVolume:
+def hub_volume(volume: Volume) -> HubVolume:
+    """A volume as the library takes it."""
     return HubVolume(
         type=volume.kind,
         source=volume.source,

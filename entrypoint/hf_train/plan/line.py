@@ -1,4 +1,4 @@
-"""The equal `hf jobs run` line of a spec."""
+"""The equal `hf jobs run` and `hf jobs scheduled run` lines of a spec."""
 
 from __future__ import annotations
 
@@ -16,11 +16,29 @@ def equal_line(job: JobSpec, *, detach: bool = False) -> str:
     Values that `hf` would read as dotenv syntax (blanks, quotes, `#`) are handed over by name from the environment,
     which it takes byte for byte (huggingface_hub 2.4.0 `utils/_dotenv.py`).
     """
+    return _line(("run",), job, (*(("--detach",) if detach else ()), "--"))
+
+
+def equal_schedule_line(job: JobSpec, cron: str, *, suspend: bool | None, concurrency: bool | None) -> str:
+    """The `hf jobs scheduled run` line of a spec; values as in `equal_line`.
+
+    Args:
+        job: The spec.
+        cron: The schedule.
+        suspend: Whether it is made paused; None leaves that to the Hub.
+        concurrency: Whether its Jobs may overlap; None leaves that to the Hub.
+    """
+    switches = {"suspend": suspend, "concurrency": concurrency}
+    options = [f"--{'' if on else 'no-'}{name}" for name, on in switches.items() if on is not None]
+    return _line(("scheduled", "run"), job, (*options, "--", cron))
+
+
+def _line(what: tuple[str, ...], job: JobSpec, tail: tuple[str, ...]) -> str:
     before: list[str] = []
     words = [
         "hf",
         "jobs",
-        "run",
+        *what,
         "--namespace",
         job.namespace,
         "--flavor",
@@ -42,7 +60,5 @@ def equal_line(job: JobSpec, *, detach: bool = False) -> str:
         words += ["--label", f"{name}={value}"]
     for volume in job.volumes:
         words += ["--volume", volume.as_option()]
-    if detach:
-        words.append("--detach")
-    words += ["--", job.image, *job.command]
+    words += [*tail, job.image, *job.command]
     return " ".join([*before, *(shlex.quote(word) for word in words)])

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from hf_train.ports.answers import Account, Published, RepoFact
-from hf_train.values import Flavor, JobRef, JobSpec, JobState, Secret
+from hf_train.values import Flavor, JobRef, JobSpec, JobState, Scheduled, Secret
 
 
 class LogFeed(Protocol):
@@ -151,4 +151,25 @@ class Reports(Protocol):
 
     def newest(self, bucket: str, folder: str, count: int) -> Sequence[str]:
         """The newest reports of a folder, the newest first; fewer or none when there are no more."""
+        ...
+
+
+class Schedules(Protocol):
+    """Scheduled Jobs of the Hub.
+
+    Every method raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+    """
+
+    def create(
+        self, spec: JobSpec, secrets: Mapping[str, Secret], cron: str, *, suspend: bool | None, concurrency: bool | None
+    ) -> Scheduled:
+        """Make one. A `TransientHubError` is ambiguous: it may exist."""
+        ...
+
+    def find(self, namespace: str, labels: Mapping[str, str]) -> Sequence[Scheduled]:
+        """Those with all of these labels, newest first."""
+        ...
+
+    def remove(self, namespace: str, name: str) -> None:
+        """Delete one by its id; one that is gone is fine. Its Jobs run on."""
         ...

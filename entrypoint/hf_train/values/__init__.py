@@ -2,6 +2,7 @@
 
 from hf_train.values.job import SUPERSEDED, Attempt, Flavor, JobRef, JobSpec, JobState, Outcome, Reason, Snapshot, Stage
 from hf_train.values.result import Annotation, Findings, Metric, ModelLink
+from hf_train.values.schedule import Scheduled
 from hf_train.values.secret import Secret
 from hf_train.values.volumes import LocalVolume, Volume, VolumeKind
 
@@ -19,6 +20,7 @@ __all__ = [
     "ModelLink",
     "Outcome",
     "Reason",
+    "Scheduled",
     "Secret",
     "Snapshot",
     "Stage",
