@@ -84,10 +84,11 @@ docs: .venv/.dev-ready ## Renew what is generated from the table of inputs (acti
 	$(PY) -I scripts/action.py
 	$(PY) -I scripts/readme.py
 
-lock: .venv/.dev-ready ## Renew the three locks from pyproject.toml (packages at least 7 days old)
+lock: .venv/.dev-ready ## Renew the locks from pyproject.toml (packages at least 7 days old)
 	$(LOCK) pyproject.toml -o entrypoint/requirements.txt
 	$(LOCK) --extra local -c entrypoint/requirements.txt pyproject.toml -o entrypoint/requirements-local.txt
 	$(LOCK) --extra local --group dev -c entrypoint/requirements-local.txt pyproject.toml -o requirements-dev.txt
+	@echo hatchling | $(LOCK) - -o requirements-build.txt
 
 image-locks: .venv/.dev-ready ## Renew the locks of the training images (images/*/requirements.txt)
 	@scripts/image-locks.sh
