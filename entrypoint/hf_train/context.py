@@ -125,6 +125,11 @@ class Context:
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
 
     @property
+    def origin(self) -> str:
+        """`RUN.ATTEMPT` of this workflow run, empty outside GitHub."""
+        return f"{self.run_id}.{self.run_attempt}" if self.run_id else ""
+
+    @property
     def head_sha(self) -> str:
         """The commit that people see: the pull request's head, else the checked-out one."""
         return (self.pull.head_sha if self.pull else "") or self.sha

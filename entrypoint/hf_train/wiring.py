@@ -133,7 +133,7 @@ def ports_of(
     pulls = people = None
     if inputs.github_token and context.repository:
         people = GitHubPeople(context.api_url, inputs.github_token, context.repository)
-        pulls = GitHubPulls(context.api_url, inputs.github_token, context.repository)
+        pulls = GitHubPulls(context.api_url, inputs.github_token, context.repository, origin=context.origin)
     return Ports(
         hub=HuggingFaceHub(endpoint, token, _job_token(inputs, environ)),
         pulls=pulls,

@@ -108,6 +108,14 @@ def test_the_cleanup_always_runs_and_never_changes_the_verdict() -> None:
     assert step["env"]["HF_TRAIN_STATE_FILE"] == STEPS["run"]["env"]["HF_TRAIN_STATE_FILE"]
 
 
+@pytest.mark.case(92)
+def test_the_cleanup_finds_the_comment_and_the_check_of_the_run() -> None:
+    named = {"HF_TRAIN_GITHUB_TOKEN", "HF_TRAIN_COMMENT", "HF_TRAIN_COMMENT_KEY", "HF_TRAIN_CHECK", "HF_TRAIN_MATRIX"}
+    given, run = STEPS["cleanup"]["env"], STEPS["run"]["env"]
+    assert {name: given.get(name) for name in named} == {name: run[name] for name in named}
+    assert set(given) <= set(run)
+
+
 def test_no_token_reaches_the_setup() -> None:
     assert not [name for name, value in STEPS["setup"]["env"].items() if "token" in str(value)]
 

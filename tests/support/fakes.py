@@ -207,6 +207,10 @@ class FakeWorkspace:
             raise BadInput([self.problem])
         return Survey(digest=f"{abs(hash(folder)):064x}"[:64], files=len(self.files), size=100, sha=self.sha)
 
+    def sends(self, survey: Survey, path: str) -> bool:
+        del survey
+        return path in self.files
+
     def upload(self, survey: Survey, namespace: str) -> Snapshot:
         self.uploads.append(survey.digest)
         bucket = f"{namespace}/jobs-artifacts"
@@ -268,6 +272,11 @@ class FakePulls:
         del number, key
         return self.bodies[-1] if self.bodies else ""
 
+    def pending_check(self, sha: str, name: str) -> str:
+        del sha
+        mine = [(conclusion, title) for other, conclusion, title in self.checks if other == name]
+        return mine[-1][1] if mine and mine[-1][0] is None else ""
+
     def write_check(
         self,
         sha: str,
@@ -316,7 +325,8 @@ class FakePublisher:
     errors: list[Exception] = field(default_factory=list)
     pushed: list[tuple[str, str, str, str]] = field(default_factory=list)
 
-    def publish(self, bucket: str, folder: str, repo: str, title: str) -> str:
+    def publish(self, bucket: str, folder: str, repo: str, title: str, since: datetime) -> str:
+        del since
         if self.errors:
             raise self.errors.pop(0)
         self.pushed.append((bucket, folder, repo, title))

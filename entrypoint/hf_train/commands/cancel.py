@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +14,13 @@ from hf_train.clock import SystemClock
 from hf_train.console import PlainConsole
 from hf_train.errors import BadInput, ExitCode, JobGone, RefusedByHub, TransientHubError
 from hf_train.files import read_state
+from hf_train.flow.closing import close
 from hf_train.flow.prepare import patiently
 from hf_train.flow.watch import cancel as cancel_job
+from hf_train.github.pulls import GitHubPulls
 from hf_train.hub import HuggingFaceHub
 from hf_train.text.untrusted import Redactor
-from hf_train.values import JobRef, Secret
+from hf_train.values import JobRef, JobState, Secret
 
 CANCEL_PATIENCE_S = 30.0
 
@@ -34,7 +37,7 @@ def cancel(
     token = wiring.given_token(environ)
     console = wiring.console_of(Redactor([token.reveal()] if token else ()), environ)
     if state_file is not None:
-        return _cancel_leftover(Path(state_file), environ.get("HF_ENDPOINT") or wiring.HUB, token, console)
+        return _clean_up(Path(state_file), environ, token, console)
     if not job:
         raise BadInput(["JOB: name at least one Job, or give --state-file"])
     if token is None:
@@ -62,8 +65,25 @@ def cancel(
     return int(ExitCode.REFUSED if failed else ExitCode.OK)
 
 
-def _cancel_leftover(path: Path, endpoint: str, token: Secret | None, console: PlainConsole) -> int:
-    """The second line behind the signal handler: what a killed run left. Never changes a verdict.
+def _clean_up(path: Path, environ: Mapping[str, str], token: Secret | None, console: PlainConsole) -> int:
+    """The second line behind the signal handler: what a killed run left. Never changes a verdict."""
+    job, fate = _cancel_leftover(path, environ.get("HF_ENDPOINT") or wiring.HUB, token, console)
+    context = wiring.context_of(environ)
+    if not (context.on_github and context.repository):
+        return 0
+    inputs, _ = wiring.inputs_of({}, environ, context, ())
+    if inputs.github_token is not None:
+        pulls = GitHubPulls(context.api_url, inputs.github_token, context.repository, origin=context.origin)
+        redact = Redactor(wiring.environment_secrets(environ))
+        for line in close(context, inputs, pulls, job, fate, redact):
+            console.warning("Cleanup", line)
+    return 0
+
+
+def _cancel_leftover(
+    path: Path, endpoint: str, token: Secret | None, console: PlainConsole
+) -> tuple[JobState | None, str]:
+    """Cancel what the run left: its Job by the Hub's word, and what became of it in words.
 
     The file lies where other steps can write, so it may not say whom the token is shown to, nor name a Job by its id.
     """
@@ -71,25 +91,41 @@ def _cancel_leftover(path: Path, endpoint: str, token: Secret | None, console: P
     nonce = state.get("nonce", "")
     if not nonce:
         console.info("Nothing is left to cancel.")
-        return 0
+        return None, "It left no word of a Job."
     if token is None:
         console.warning("Cleanup", f"No Hub token here: cancel by hand what has the label hft-nonce={nonce}.")
-        return 0
+        return None, "There was no Hub token to look for its Job."
     if state.get("endpoint", "").rstrip("/") != endpoint.rstrip("/"):
         console.info("The run was on another Hub (an embedded one ends with its run); nothing is cancelled here.")
-        return 0
+        return None, "Its Job was on another Hub."
     hub = HuggingFaceHub(endpoint, token)
     try:
         found = hub.find(state.get("namespace", ""), {"hft-nonce": nonce})
-        left = [one for one in found if not one.stage.is_terminal]
     except (TransientHubError, RefusedByHub, JobGone) as error:
         console.warning("Cleanup", f"The Hub could not be asked ({error}); look for the label hft-nonce={nonce}.")
-        return 0
-    all_done = True
-    for one in left:
+        return None, "The Hub could not be asked about its Job."
+    undone = []
+    for one in found:
+        if one.stage.is_terminal:
+            continue
         done = cancel_job(hub, one.ref, SystemClock())
-        all_done = all_done and done
+        undone += [] if done else [one.ref.id]
         console.warning("Cleanup", f"Job {one.ref.id} was left running; {'cancelled' if done else 'NOT cancelled'}.")
-    if all_done:
+    if not undone:
         path.unlink(missing_ok=True)
-    return 0
+    return _fate(found, undone)
+
+
+def _fate(found: Sequence[JobState], undone: Sequence[str]) -> tuple[JobState | None, str]:
+    """The Job to name, and what became of it."""
+    if not found:
+        return None, "It had launched no Job."
+    job = next((one for one in found if one.ref.id in undone), found[0])
+    if undone:
+        return job, "Its Job may still run: the Hub did not confirm the cancel."
+    if job.stage.is_terminal:
+        return (
+            job,
+            f"Its Job has ended ({job.stage.value}); hf-train collect {job.ref.namespace}/{job.ref.id} reads it.",
+        )
+    return job, "Its Job was cancelled."

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import requests
 from github import Auth, BadAttributeException, Github, GithubException, UnknownObjectException
+from github.GithubObject import NotSet
 from github.IssueComment import IssueComment
 from github.Repository import Repository
 
@@ -40,9 +41,12 @@ class GitHubPulls:
         token: The workflow's token.
         repository: `owner/name`.
         resumes: Whether a check that an earlier step left pending is gone on with, instead of a new one.
+        origin: Which run writes here (`RUN.ATTEMPT`): kept with each check as its `external_id`.
     """
 
-    def __init__(self, api_url: str, token: Secret, repository: str, *, resumes: bool = False) -> None:
+    def __init__(
+        self, api_url: str, token: Secret, repository: str, *, resumes: bool = False, origin: str = ""
+    ) -> None:
         # No retries in the library: a POST that timed out may have been stored, and is looked for first. Lazy: the
         # repository and the issue are addresses here, asking for them first would only cost requests.
         self._github = Github(
@@ -58,6 +62,7 @@ class GitHubPulls:
         self._repository = repository
         self._checks: dict[str, int] = {}
         self._resumes = resumes
+        self._origin = origin
         self._login: str | None = None
         self._pause_s = 0.0
 
@@ -105,6 +110,17 @@ class GitHubPulls:
             return ""
         return found.body if found else ""
 
+    def pending_check(self, sha: str, name: str) -> str:
+        """Title of the check that this very run left in progress; it is the one that is written from now on."""
+        try:
+            for run in self._repo().get_commit(sha).get_check_runs(check_name=name, status="in_progress"):
+                if self._origin and run.external_id == self._origin:
+                    self._checks[name] = run.id
+                    return run.output.title or ""
+        except _FAILURES:
+            return ""
+        return ""
+
     def write_check(
         self,
         sha: str,
@@ -119,6 +135,7 @@ class GitHubPulls:
         if annotations:
             output["annotations"] = [_annotation(one) for one in annotations]
         self._pause_s = 0.0
+        origin = self._origin or NotSet
         try:
             repo = self._repo()
             if self._resumes and name not in self._checks:
@@ -132,9 +149,12 @@ class GitHubPulls:
                 else:
                     run.edit(status="in_progress", output=output)
             elif conclusion:
-                repo.create_check_run(name, sha, status="completed", conclusion=conclusion, output=output)
+                repo.create_check_run(
+                    name, sha, external_id=origin, status="completed", conclusion=conclusion, output=output
+                )
             else:
-                self._checks[name] = repo.create_check_run(name, sha, status="in_progress", output=output).id
+                created = repo.create_check_run(name, sha, external_id=origin, status="in_progress", output=output)
+                self._checks[name] = created.id
         except _FAILURES as error:
             self._pause_s = _pause_of(error)
             return _words(error)

@@ -44,6 +44,10 @@ class Pulls(Protocol):
         """Seconds for which GitHub asked to be left alone when it refused the last write; 0 when it did not ask."""
         ...
 
+    def pending_check(self, sha: str, name: str) -> str:
+        """Title of the check run that this very run left in progress; empty when there is none or it is not known."""
+        ...
+
     def write_check(
         self,
         sha: str,

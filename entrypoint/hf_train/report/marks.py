@@ -10,9 +10,10 @@ import json
 import re
 
 from hf_train.report.model import Report
-from hf_train.report.verdict import verdict_of
+from hf_train.report.verdict import LIVE_HEADLINES, verdict_of
 from hf_train.report.words import number
 
+_LIVE = re.compile(r"\n<!-- hf-train-result:[0-9a-f]{16}:(?P<origin>[0-9.]+) -->\n### \S+ (?P<headline>[^\n·]*)\n")
 _MARK = re.compile(r"\n<!-- hf-train-result:([0-9a-f]{16})(?::(\d{1,19})\.(\d{1,9}))? -->\n")
 
 
@@ -33,6 +34,17 @@ def age(body: str) -> tuple[int, int]:
     """Run and attempt that wrote a comment, to be compared; (0, 0) when it does not say."""
     found = _MARK.search(body)
     return (int(found[2]), int(found[3])) if found and found[2] else (0, 0)
+
+
+def lives(body: str, origin: str) -> bool:
+    """Whether a comment says that a run goes on, and was written by this very one.
+
+    Args:
+        body: The comment, which must be one of ours.
+        origin: `RUN.ATTEMPT` of the run.
+    """
+    found = _LIVE.search(body)
+    return bool(found and origin and found["origin"] == origin and found["headline"] in LIVE_HEADLINES)
 
 
 def _fingerprint(report: Report) -> str:

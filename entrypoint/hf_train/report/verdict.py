@@ -51,6 +51,10 @@ _ROWS: dict[Reason, tuple[ExitCode, str, str, str]] = {
 }
 
 
+LIVE_HEADLINES = ("Training is queued", "Training is starting", "Training is running")
+"""What is said of a run that goes on."""
+
+
 def verdict_of(report: Report) -> Verdict:
     """The verdict. Only the Job's stage makes a training red or green; the log at most adds a warning."""
     if report.skipped:
@@ -61,11 +65,11 @@ def verdict_of(report: Report) -> Verdict:
             code=report.refused.exit_code, reason=Reason.REFUSED.value, sign="⛔", headline=headline, level="failure"
         )
     if report.phase is Phase.QUEUED:
-        return Verdict(code=ExitCode.OK, reason="queued", sign="🕐", headline="Training is queued", level="neutral")
+        return Verdict(code=ExitCode.OK, reason="queued", sign="🕐", headline=LIVE_HEADLINES[0], level="neutral")
     if report.phase is Phase.STARTING:
-        return Verdict(code=ExitCode.OK, reason="starting", sign="⏳", headline="Training is starting", level="neutral")
+        return Verdict(code=ExitCode.OK, reason="starting", sign="⏳", headline=LIVE_HEADLINES[1], level="neutral")
     if report.phase is Phase.RUNNING or report.outcome is None:
-        return Verdict(code=ExitCode.OK, reason="running", sign="🏃", headline="Training is running", level="neutral")
+        return Verdict(code=ExitCode.OK, reason="running", sign="🏃", headline=LIVE_HEADLINES[2], level="neutral")
     reason = report.outcome.reason
     if reason is Reason.COMPLETED:
         return _completed(report)
