@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hf_train.context import Context, Pull
 from hf_train.errors import BadInput, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError, UserError
 from hf_train.flow import schedule as flow
-from hf_train.flow.prepare import Request
+from hf_train.flow.prepare import Request, prepare
+from hf_train.flow.supersede import make_room
+from hf_train.flow.sweep import Fate, judge
 from hf_train.inputs import Layers, parse
 from hf_train.inputs.model import Raw
 from hf_train.plan.cron import read_cron
 from hf_train.plan.schedule import Schedule
-from hf_train.values import Scheduled
+from hf_train.preflight import NotReady
+from hf_train.values import JobRef, JobState, Scheduled, Stage
 from support.fake_schedules import FakeSchedules
 from support.fakes import World
 
@@ -166,7 +170,7 @@ def test_a_remove_without_an_answer_undoes_nothing(world: World, schedules: Fake
         ({"max-cost": "0.0001", "timeout": "1h"}, "max-cost"),
     ],
 )
-def test_bad_inputs(world: World, schedules: FakeSchedules, flags: dict[str, str], words: str) -> None:
+def test_bad_inputs(world: World, schedules: FakeSchedules, flags: dict[str, Any], words: str) -> None:
     world.workspace.folders.add("./data")
     with pytest.raises(UserError) as caught:
         put(world, schedules, request(**flags))
@@ -203,3 +207,42 @@ def test_which_one_a_name_means(world: World, schedules: FakeSchedules) -> None:
         flow.chosen("daily", "octo/proj", schedules.there)
     with pytest.raises(RefusedByHub, match="there is: none"):
         flow.chosen("nightly", "", ())
+
+
+class OverRuns:
+    """GitHub, where every run is over."""
+
+    def is_over(self, run_id: str) -> bool | None:
+        del run_id
+        return True
+
+
+def job_of(one: Scheduled, world: World) -> JobState:
+    """A live Job that the Hub started for a schedule."""
+    return JobState(
+        ref=JobRef(id="e" * 24, namespace=one.namespace, url="u"),
+        stage=Stage.RUNNING,
+        created_at=world.clock.now(),
+        labels=one.labels,
+        image=one.image,
+        command=one.command,
+        flavor=one.flavor,
+    )
+
+
+def test_its_jobs_belong_to_no_run(world: World, schedules: FakeSchedules) -> None:
+    job = job_of(put(world, schedules, request()), world)
+    assert [one.fate for one in judge([job], "octo-proj", OverRuns(), world.clock, 0.0)] == [Fate.DETACHED]
+    world.hub.existing.append(job)
+    newer = request(replace(PUSH, sha="b" * 40, run_id="99"), nonce="n2", supersede="cancel")
+    make_room(prepare(newer, world.ports).plan, newer.inputs, newer.context, world.ports)
+    assert world.hub.cancelled == []
+
+
+def test_its_jobs_count_for_the_limit_of_a_day(world: World, schedules: FakeSchedules) -> None:
+    job = job_of(put(world, schedules, request(timeout="10h")), world)
+    limited = request(nonce="n2", max_cost_per_day="0.1")
+    prepare(limited, world.ports)
+    world.hub.existing.append(job)
+    with pytest.raises(NotReady, match="max-cost-per-day"):
+        prepare(limited, world.ports)

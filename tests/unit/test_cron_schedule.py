@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_the_local_hub_reads_it_the_same(text: str) -> None:
         moment = run
 
 
-def spec(**flags: str) -> JobSpec:
+def spec(**flags: Any) -> JobSpec:
     return scheduled(plan(**flags).job, WEEKLY)
 
 
