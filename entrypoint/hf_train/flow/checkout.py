@@ -79,6 +79,7 @@ def look_at_checkout(
     folders = [(key, _survey_volume(volume, inputs, nonce, ports, problems)) for key, volume in local.items()]
     if inputs.path != "none" or extra:
         code = _survey(ports, inputs.path if inputs.path != "none" else "", inputs, extra, problems)
+    problems += _not_sent(inputs, code, ports) if code and not problems else []
     if problems:
         raise BadInput(problems)
     return Checkout(secrets=secrets, code=code, folders=tuple(folders), script_path=script_path)
@@ -102,6 +103,16 @@ def _survey(
     except BadInput as error:
         problems += error.problems
         return Survey(digest="", files=0, size=0)
+
+
+def _not_sent(inputs: Inputs, code: Survey, ports: Ports) -> list[str]:
+    """Files that are named and there, but would not be in the Job."""
+    named = {"script": inputs.script if inputs.script and not is_url(inputs.script) else None, "config": inputs.config}
+    return [
+        f"{name}: {path!r} is not sent: git does not track it (git add), or exclude leaves it out"
+        for name, path in named.items()
+        if path and inputs.path != "none" and not ports.workspace.sends(code, path)
+    ]
 
 
 def _missing(inputs: Inputs, ports: Ports) -> list[str]:

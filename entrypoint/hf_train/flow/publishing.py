@@ -38,10 +38,10 @@ def push(plan: Plan, state: JobState | None, outcome: Outcome, ports: Ports) -> 
     if outcome.reason is not Reason.COMPLETED:
         return None
     publisher, (bucket, folder) = ports.publisher, where
-    title = f"Trained by Job {state.ref.id}"
+    title, since = f"Trained by Job {state.ref.id}", state.started_at or state.created_at or ports.clock.now()
     try:
         with ports.console.group("Publish the model"):
-            revision = patiently(ports.clock, lambda: publisher.publish(bucket, folder, repo, title))
+            revision = patiently(ports.clock, lambda: publisher.publish(bucket, folder, repo, title, since))
             ports.console.info(f"{bucket}/{folder} was pushed to {repo} as commit {revision}")
     except (RefusedByHub, LostSight) as error:
         words = f"{error.message} {error.hint}".strip()

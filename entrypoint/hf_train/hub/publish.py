@@ -15,6 +15,7 @@ import json
 import shutil
 import tempfile
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlencode
@@ -27,6 +28,8 @@ from hf_train.errors import RefusedByHub, TransientHubError
 from hf_train.hub_api import TRANSIENT, make_api, translated
 from hf_train.values import Secret
 
+CLOCK_SLACK = timedelta(seconds=2)
+"""The Hub gives whole seconds at some places, and parts of them at others."""
 SPARE_BYTES = 1 << 30
 """What stays free on this machine's disk."""
 _GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -61,8 +64,18 @@ class HubPublisher:
     ) -> None:
         self._endpoint, self._token, self._identity, self._scratch = endpoint, token, identity, scratch
 
-    def publish(self, bucket: str, folder: str, repo: str, title: str) -> str:
-        """Push a folder of a bucket to a model repo, as one commit. Returns the commit, 40 hex digits.
+    def publish(self, bucket: str, folder: str, repo: str, title: str, since: datetime) -> str:
+        """Push what a folder of a bucket got since a moment to a model repo, as one commit.
+
+        Args:
+            bucket: `namespace/name`.
+            folder: Folder in it; empty for all of it.
+            repo: Model repo, `owner/name`.
+            title: Title of the commit.
+            since: Start of the Job. What is older is another Job's, and is left out.
+
+        Returns:
+            The commit, 40 hex digits; when the repo holds these very files already, the one that does.
 
         Raises:
             RefusedByHub: Nothing is there, the disk is too small, or the Hub says no.
@@ -72,7 +85,7 @@ class HubPublisher:
         reader = make_api(self._endpoint, self._token)
         with tempfile.TemporaryDirectory(prefix="hf-train-publish-", dir=self._scratch) as scratch:
             with translated(f"the files of {bucket}/{folder}"):
-                self._fetch(reader, bucket, folder, Path(scratch))
+                self._fetch(reader, bucket, folder, Path(scratch), since)
             token = self._token_for(repo)  # fresh: it lives an hour, and a training may have run for days
             with translated(f"the model repo {repo}"):
                 commit = make_api(self._endpoint, token).upload_folder(
@@ -80,12 +93,14 @@ class HubPublisher:
                 )
         return str(commit.oid)
 
-    def _fetch(self, api: HfApi, bucket: str, folder: str, scratch: Path) -> None:
+    def _fetch(self, api: HfApi, bucket: str, folder: str, scratch: Path, since: datetime) -> None:
         prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
         found = api.list_bucket_tree(bucket, folder.strip("/") or None, recursive=True)
-        items = [item for item in found if item.type == "file" and item.path.startswith(prefix)]
+        there = [item for item in found if item.type == "file" and item.path.startswith(prefix)]
+        items = [item for item in there if _moment(item) >= since - CLOCK_SLACK]
         if not items:
-            raise RefusedByHub("Nothing to publish", f"The Job left no file in {bucket}/{prefix}.", "")
+            older = f" ({len(there)} files of earlier runs lie there)" if there else ""
+            raise RefusedByHub("Nothing to publish", f"This Job left no file in {bucket}/{prefix}{older}.", "")
         size, free = sum(item.size for item in items), shutil.disk_usage(scratch).free
         if size + SPARE_BYTES > free:
             words = f"The model has {size / 1e9:.1f} GB and this machine {free / 1e9:.1f} GB free."
@@ -127,6 +142,12 @@ class HubPublisher:
         if not value:
             raise TransientHubError(f"HTTP {answer.status_code} for the identity of this step")
         return value
+
+
+def _moment(item: Any) -> datetime:
+    """When a file came into its bucket; long ago when the bucket does not say."""
+    moments = [one for one in (item.uploaded_at, item.mtime) if one is not None]
+    return max(moments, default=datetime.min.replace(tzinfo=UTC))
 
 
 def _member(answer: Any, name: str) -> str:

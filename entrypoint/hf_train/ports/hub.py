@@ -112,8 +112,8 @@ class Hub(Protocol):
 class Publisher(Protocol):
     """Pushes what a Job left in a bucket."""
 
-    def publish(self, bucket: str, folder: str, repo: str, title: str) -> str:
-        """Push a folder of a bucket to a model repo as one commit. Returns the commit, 40 hex digits.
+    def publish(self, bucket: str, folder: str, repo: str, title: str, since: datetime) -> str:
+        """Push what a folder of a bucket got since a moment to a model repo. Returns the commit, 40 hex digits.
 
         Raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
         """

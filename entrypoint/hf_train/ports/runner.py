@@ -90,6 +90,10 @@ class Workspace(Protocol):
         """Look at a folder, with further files laid beside it. Raises `BadInput` when it cannot be sent."""
         ...
 
+    def sends(self, survey: Survey, path: str) -> bool:
+        """Whether a surveyed folder has this file, by its path below the folder: what git does not list is not sent."""
+        ...
+
     def upload(self, survey: Survey, namespace: str) -> Snapshot:
         """Bring a surveyed folder into the bucket, once; an existing snapshot is not sent again."""
         ...

@@ -84,6 +84,11 @@ class GitWorkspace:
             return None
         return found.read_text(encoding="utf-8", errors="replace")
 
+    def sends(self, survey: Survey, path: str) -> bool:
+        """Whether a surveyed folder has this file."""
+        ready, wanted = self._ready.get(survey.digest), str(PurePosixPath(path))
+        return ready is not None and any(file.path == wanted for file in ready.gathered.files)
+
     def survey(self, folder: str, exclude: Sequence[str], extra: Mapping[PurePosixPath, bytes]) -> Survey:
         """Gather a folder and compute its content address. An empty name stands for no folder: `extra` alone.
 

@@ -245,3 +245,12 @@ def test_a_hub_that_comes_back_before_the_start_is_waited_for(product: Product, 
         "GET /api/whoami-v2 status=502 times=3", "GET /api/jobs/hardware status=429 header.Retry-After=20 times=2"
     )
     assert product.run("--", "true").code == 0
+
+
+def test_a_script_that_git_does_not_track_is_not_launched(product: Product, account: Hub) -> None:
+    (product.cwd / "new.py").write_text("print(1)\n", encoding="utf-8")
+    for words in (["--script", "new.py"], ["--script", "train.py", "--exclude", "train.py"]):
+        done = product.run(*words)
+        assert done.code == 2, done.out
+        assert "is not sent: git does not track it (git add)" in done.out + done.err
+    assert account.requests() == []

@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from support.local_hub_process import Hub
 from support.product import Product
 
 REQUEST_TOKEN = "local-request-token"
+BEFORE = datetime.now(UTC) - timedelta(hours=1)
 SUBJECT = "repo:octo/proj:environment:training"
 
 
@@ -98,7 +100,7 @@ def publisher(account: Hub, runner: Runner | None, tmp_path: Path) -> HubPublish
 @pytest.mark.case(29)
 def test_the_identity_publishes_to_its_one_repo(account: Hub, runner: Runner, bucket: str, tmp_path: Path) -> None:
     repo = f"{account.user}/m"
-    revision = publisher(account, runner, tmp_path).publish(bucket, "run/model", repo, "Job 123 of octo/proj")
+    revision = publisher(account, runner, tmp_path).publish(bucket, "run/model", repo, "Job 123 of octo/proj", BEFORE)
     newest = account.api.list_repo_commits(repo)[0]
     assert (newest.commit_id, newest.title) == (revision, "Job 123 of octo/proj")
     assert set(account.api.list_repo_files(repo)) == {".gitattributes", "model.safetensors", "config.json"}
@@ -111,7 +113,7 @@ def test_the_identity_publishes_to_its_one_repo(account: Hub, runner: Runner, bu
     account.api.create_repo(f"{account.user}/other")  # a token for one repo is no token for another
     ours = publisher(account, runner, tmp_path)
     with mock.patch("hf_train.hub.publish._member", side_effect=_member_for(repo)), pytest.raises(RefusedByHub):
-        ours.publish(bucket, "run/model", f"{account.user}/other", "t")
+        ours.publish(bucket, "run/model", f"{account.user}/other", "t", BEFORE)
 
 
 def _member_for(repo: str) -> Any:
@@ -128,7 +130,7 @@ def _member_for(repo: str) -> Any:
 
 
 def test_without_an_identity_the_launch_token_publishes(account: Hub, bucket: str, tmp_path: Path) -> None:
-    publisher(account, None, tmp_path).publish(bucket, "run/model/", f"{account.user}/m", "t")
+    publisher(account, None, tmp_path).publish(bucket, "run/model/", f"{account.user}/m", "t", BEFORE)
     assert not account.requests("POST", "/oauth/token")
     assert "config.json" in account.api.list_repo_files(f"{account.user}/m")
 
@@ -140,7 +142,7 @@ def test_a_refused_identity_is_named_and_never_shown(
 ) -> None:
     runner.claims |= claims
     with pytest.raises(RefusedByHub) as refused:
-        publisher(account, runner, tmp_path).publish(bucket, "run/model", f"{account.user}/m", "t")
+        publisher(account, runner, tmp_path).publish(bucket, "run/model", f"{account.user}/m", "t", BEFORE)
     text = f"{refused.value.title} {refused.value.message} {refused.value.hint}"
     assert f"sub {SUBJECT}" in text
     assert "trusted publisher" in text
@@ -154,11 +156,11 @@ def test_a_failure_that_passes_gets_a_fresh_identity(account: Hub, runner: Runne
     ours = publisher(account, runner, tmp_path)
     account.fault("POST /oauth/token status=500 times=1")
     with pytest.raises(TransientHubError, match="exchange"):
-        ours.publish(bucket, "run/model", f"{account.user}/m", "t")
+        ours.publish(bucket, "run/model", f"{account.user}/m", "t", BEFORE)
     runner.fail = 1
     with pytest.raises(TransientHubError, match="identity of this step"):
-        ours.publish(bucket, "run/model", f"{account.user}/m", "t")
-    ours.publish(bucket, "run/model", f"{account.user}/m", "t")
+        ours.publish(bucket, "run/model", f"{account.user}/m", "t", BEFORE)
+    ours.publish(bucket, "run/model", f"{account.user}/m", "t", BEFORE)
     assert len(set(runner.given)) == 2
 
 
@@ -189,13 +191,33 @@ def test_a_job_without_a_token_has_its_model_on_the_hub(
     assert runner.given[0] not in done.out
 
 
+def test_what_an_earlier_job_left_is_never_published_as_this_ones(
+    product: Product, account: Hub, tmp_path: Path
+) -> None:
+    account.api.create_bucket(f"{account.user}/out", private=True)
+    repo, volume = f"{account.user}/stale", f"hf://buckets/{account.user}/out:/out:rw"
+    asked = ("--volumes", volume, "--publish", "/out/m", "--model-repo", repo, "--metrics-file", "metrics.json")
+    gate = ("--gate", "acc >= 0.9", "--reuse", "never")
+    good = "mkdir -p /out/m; echo w > /out/m/model.safetensors; echo '{\"acc\": 0.99}' > /out/m/metrics.json"
+    first = product.run(*asked, *gate, "--", "sh", "-c", good)
+    assert (first.code, first.report["gate"]) == (0, "pass"), first.out
+    time.sleep(3)
+    second = product.run(*asked, *gate, "--", "sh", "-c", "echo nothing")
+    assert second.code in {6, 7}, second.out
+    assert second.report["metrics"] == {}
+    assert "files of earlier runs lie there" in second.out
+    third = product.run(*asked, "--reuse", "never", "--", "sh", "-c", f"{good}; sleep 0")
+    assert third.code == 0, third.out
+    assert third.report["model-revision"] == first.report["model-revision"], "the repo holds these very files"
+
+
 def test_what_cannot_be_published_is_said(account: Hub, runner: Runner, bucket: str, tmp_path: Path) -> None:
     ours, repo = publisher(account, runner, tmp_path), f"{account.user}/m"
     with pytest.raises(RefusedByHub, match="left no file"):
-        ours.publish(bucket, "run/nothing", repo, "t")
+        ours.publish(bucket, "run/nothing", repo, "t", BEFORE)
     little = SimpleNamespace(total=1, used=0, free=1 << 20)
     with mock.patch.object(shutil, "disk_usage", return_value=little), pytest.raises(RefusedByHub, match="GB free"):
-        ours.publish(bucket, "run/model", repo, "t")
+        ours.publish(bucket, "run/model", repo, "t", BEFORE)
     with pytest.raises(RefusedByHub):
-        ours.publish(bucket, "run/model", "nobody/here", "t")
+        ours.publish(bucket, "run/model", "nobody/here", "t", BEFORE)
     assert runner.given == [] or len(runner.given) == 1, "who we are is asked at the end only"
