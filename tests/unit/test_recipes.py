@@ -192,6 +192,11 @@ def test_a_configuration_that_cannot_be_read_says_nothing(text: str) -> None:
     assert "alice/chat" in _tail("axolotl", config_text=text, model_repo="alice/chat")
 
 
+def test_a_configuration_of_no_sane_size_is_not_read() -> None:
+    text = f"hub_model_id: bob/other\n# {'x' * (1 << 18)}\n"
+    assert "alice/chat" in _tail("axolotl", config_text=text, model_repo="alice/chat")
+
+
 @given(st.text(max_size=80))
 def test_no_configuration_breaks_the_plan(text: str) -> None:
     assert "alice/chat" in _tail("axolotl", config_text=text, model_repo="alice/chat") or "hub" in text
@@ -248,6 +253,12 @@ def test_the_plan_says_line_by_line_what_it_became() -> None:
     assert (table["packages"], table["launcher"]) == ("those of the image", "its own, on all GPUs (1)")
     assert table["added"] == "nothing: args and config stand as they are"
     assert "recipe" not in dict(rows(make_plan(parse(Layers(flags={"command": "true"})), ON_GITHUB, FACTS)))
+
+
+def test_two_gpus_are_two_processes() -> None:
+    two = replace(FACTS, flavors=(replace(FLAVORS[2], name="l4x2", gpus=2),))
+    words = _made("trl/sft", two, flavor="l4x2").job.command
+    assert words[words.index("accelerate") :][:4] == ("accelerate", "launch", "--num_processes", "2")
 
 
 def test_the_flavor_need_not_be_known() -> None:
