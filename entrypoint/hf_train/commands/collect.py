@@ -75,12 +75,14 @@ def _code(one: Collected) -> int:
     """What a run of one Job would have ended with."""
     if one.fate is Fate.STRANGE:
         return int(ExitCode.REFUSED)
+    if one.fate is Fate.BEFORE:
+        return one.code_before
     return int(verdict_of(one.report).code) if one.report and one.fate is Fate.REPORTED else 0
 
 
 def _quiet(collected: Sequence[Collected]) -> int:
     """A round over all Jobs is red when it lost sight of one, not when a training failed: its report says that."""
-    lost = [one for one in collected if _code(one) == ExitCode.LOST_SIGHT]
+    lost = [one for one in collected if one.fate is Fate.REPORTED and _code(one) == ExitCode.LOST_SIGHT]
     return int(ExitCode.LOST_SIGHT if lost else ExitCode.OK)
 
 

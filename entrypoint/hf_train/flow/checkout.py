@@ -87,7 +87,9 @@ def look_at_checkout(
 
 def _survey_volume(volume: LocalVolume, inputs: Inputs, nonce: str, ports: Ports, problems: list[str]) -> Survey:
     """A snapshot is shared and must stay what it was; so a volume that the Job may write to gets one of its own."""
-    survey = _survey(ports, volume.folder, inputs, {}, problems)
+    found: list[str] = []
+    survey = _survey(ports, volume.folder, inputs, {}, found)
+    problems += [f"volumes: {volume.folder}: {one.removeprefix('path: ')}" for one in found]
     if volume.read_only or problems:
         return survey
     mark = {PurePosixPath(HOUSE, "launch"): nonce.encode()}

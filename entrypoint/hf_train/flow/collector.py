@@ -46,12 +46,14 @@ class Collected:
         fate: What was made of it.
         why: Why it is not collected, in words.
         report: Its report, when one was written now.
+        code_before: Exit code of the report that was finished before.
     """
 
     job: JobState
     fate: Fate
     why: str = ""
     report: Report | None = None
+    code_before: int = 0
 
 
 def collect(
@@ -77,8 +79,8 @@ def collect(
         run, done = patiently(clock, lambda: found(job, reports), limit_s=LIMIT_S)
     except (LostSight, RefusedByHub, JobGone) as error:
         return Collected(job=job, fate=Fate.STRANGE, why=f"the bucket could not be read: {error}")
-    if done:
-        return Collected(job=job, fate=Fate.BEFORE)
+    if done is not None:
+        return Collected(job=job, fate=Fate.BEFORE, code_before=done)
     if run is None:
         return Collected(job=job, fate=Fate.STRANGE, why="the file that its launch left in the bucket was not found")
     if why := runfile.fits(run, job):

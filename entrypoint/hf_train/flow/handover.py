@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from hf_train import runfile
-from hf_train.errors import JobGone, LostSight, RefusedByHub
+from hf_train.errors import ExitCode, JobGone, LostSight, RefusedByHub
 from hf_train.flow.prepare import Request, patiently
 from hf_train.plan import BUCKET, Plan
 from hf_train.ports import Ports, Reports
@@ -28,8 +30,8 @@ def mark(report: Report, plan: Plan, reports: Reports, ports: Ports) -> str:
     return _saved(ports, reports, plan, "report.json", ports.console.redact(as_json(report)))
 
 
-def found(job: JobState, reports: Reports) -> tuple[RunFile | None, bool]:
-    """The run file of a Job, and whether its report was finished before.
+def found(job: JobState, reports: Reports) -> tuple[RunFile | None, int | None]:
+    """The run file of a Job, and the exit code of its report when that was finished before.
 
     Raises:
         RefusedByHub: The bucket may not be read.
@@ -37,7 +39,17 @@ def found(job: JobState, reports: Reports) -> tuple[RunFile | None, bool]:
     """
     texts = reports.newest(f"{job.ref.namespace}/{BUCKET}", runfile.folder(job.labels.get("hft-nonce", "")), 2)
     runs = [run for text in texts if (run := runfile.read(text)) is not None]
-    return (runs[0] if runs else None), bool(runs) and len(texts) > len(runs)
+    finished = [text for text in texts if runfile.read(text) is None]
+    return (runs[0] if runs else None), (_exit_code(finished[0]) if runs and finished else None)
+
+
+def _exit_code(text: str) -> int:
+    """What a finished report says; a report that cannot be read is never a green one."""
+    try:
+        code = json.loads(text)["exit-code"]
+    except (ValueError, TypeError, KeyError):
+        return int(ExitCode.LOST_SIGHT)
+    return code if type(code) is int and 0 <= code < 256 else int(ExitCode.LOST_SIGHT)
 
 
 def _saved(ports: Ports, reports: Reports, plan: Plan, name: str, text: str) -> str:

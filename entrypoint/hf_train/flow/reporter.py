@@ -26,6 +26,8 @@ from hf_train.report import (
 )
 
 LIVE_EVERY_S = 300.0
+MAX_SAID = 12
+"""Metrics that the step's log shows at the end; the comment and the summary have them all."""
 MAX_KEY = 200
 MAX_PAUSES = 2
 MAX_PAUSE_S = 60.0
@@ -204,7 +206,7 @@ class Reporter:
         title = title_of(findings.cause)
         cause = f"{title}: {findings.cause_line}" if title and findings.cause_line else title or findings.cause_line
         details = [report.skipped, cause, findings.hint, findings.model_note]
-        text = " ".join(part for part in (verdict.headline + ".", *details) if part)
+        text = " ".join(_sentence(part) for part in (verdict.headline, *details) if part)
         where = f" {report.ref.url}" if report.ref else ""
         if verdict.level == "failure":
             console.error("hf-train", f"{text}{where}")
@@ -217,5 +219,22 @@ class Reporter:
             console.notice("hf-train", text)
         else:
             console.info(f"{verdict.sign} {text}{where}")
-        if report.findings.model:
-            console.info(f"Model: {report.findings.model.url}")
+        self._say_results(report)
+
+    def _say_results(self, report: Report) -> None:
+        """What a person at a terminal came for."""
+        console, findings = self.ports.console, report.findings
+        for one in report.judged:
+            judged = f"{one.value:g}" if one.value is not None else one.why
+            console.info(f"Gate: {one.judgement}: {one.condition.text} ({judged})")
+        for metric in findings.metrics[:MAX_SAID]:
+            console.info(f"{metric.name} = {metric.value:g} ({metric.source})")
+        for problem in report.problems:
+            console.info(f"Note: {problem}")
+        if findings.model:
+            console.info(f"Model: {findings.model.url}")
+
+
+def _sentence(text: str) -> str:
+    """A part of a longer message, ended as a sentence."""
+    return text if text.rstrip().endswith((".", "!", "?", ":")) else f"{text.rstrip()}."

@@ -143,7 +143,10 @@ def _why_nothing(repo: str, commits: Sequence[GitCommitInfo], life: Life) -> str
         return f"{repo} got a commit ({foreign[0].commit_id[:7]}) by {authors}, not by {life.author}, whose Job this is"
     if inside or all(_is_creation(one) for one in commits):
         return f"{repo} was created, but nothing was pushed to it"
-    return f"{repo} is unchanged: its newest commit is older than this Job"
+    return (
+        f"{repo} is unchanged: its newest commit is older than this Job (a training that gives the very same files "
+        "makes no commit; with require-model: false that is no failure)"
+    )
 
 
 def _proven(
@@ -163,11 +166,15 @@ def _proven(
         return Published(link=link, files=files)
     weights = _weights(api, link, info)
     link = replace(link, has_weights=bool(weights))
-    return Published(link=link, files=files, problems=_remarks(link, weights, hashes, old))
+    return Published(link=link, files=files, problems=_remarks(link, weights, hashes, old, extra))
 
 
 def _remarks(
-    link: ModelLink, weights: Sequence[str], new: Mapping[str, str], old: Mapping[str, str]
+    link: ModelLink,
+    weights: Sequence[str],
+    new: Mapping[str, str],
+    old: Mapping[str, str],
+    extra: Sequence[str],
 ) -> tuple[str, ...]:
     """What a commit lacks. The repo is not named: it may be private, and the report public."""
     name = f"The commit {link.revision[:7]}"
@@ -175,7 +182,7 @@ def _remarks(
         return (f"{name} holds no weights.",)
     if all(old.get(one) == new[one] for one in weights):
         return (f"{name} holds the same weights as before this Job; only other files changed.",)
-    if not any(one in new for one in RESULT_FILES):
+    if not any(one in new for one in (*RESULT_FILES, *extra)):
         return (f"{name} holds weights only: no model card and no result file.",)
     return ()
 

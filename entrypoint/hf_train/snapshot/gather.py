@@ -211,7 +211,7 @@ def _refuse(paths: Sequence[str] | Iterator[str]) -> None:
 def _checked(gathered: Gathered) -> Gathered:
     total = sum(file.size for file in gathered.files)
     if not gathered.files:
-        raise BadInput(["path: there is nothing to send: no file is tracked by git there, or all are excluded"])
+        raise BadInput(["path: there is nothing to send: git tracks no file there (git add), or all are excluded"])
     if total > MAX_BYTES or len(gathered.files) > MAX_FILES:
         biggest = sorted(gathered.files, key=lambda file: -file.size)[:10]
         listed = ", ".join(f"{file.path} ({file.size / 1e6:.1f} MB)" for file in biggest)

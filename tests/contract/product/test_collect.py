@@ -115,6 +115,7 @@ def test_a_named_job_gives_its_own_exit_code(step: Product, later: Product, acco
     job = detach(step, *FAILS).report["job-id"]
     ended(account)
     assert later.call("collect", env={"HF_TRAIN_JOBS": f" {job}\n"}).code == 1
+    assert later.call("collect", job).code == 1, "a second look does not turn it green"
 
 
 def test_a_job_that_runs_is_shown_and_collected_later(
