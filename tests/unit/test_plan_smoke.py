@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hf_train.inputs import Layers, parse
 from hf_train.smoke import Forecast, forecast, smoke_inputs
 from hf_train.values import Findings, Flavor, Metric
+from unit.makers import plan
 
 FLAVOR = Flavor(name="cpu-basic", usd_per_minute=0.1)
 
@@ -103,3 +104,9 @@ def test_the_smoke_run_keeps_the_command_and_adds_its_words() -> None:
     assert made.args == ("--lr", "1", "--max_steps", "9")
     assert (made.smoke, made.gate, made.baseline, made.require_model, made.timeout) == (None, (), "none", False, 600)
     assert (made.retry, made.mode, made.on_cancel) == (1, "wait", "cancel")
+
+
+def test_the_plan_says_that_a_smoke_run_goes_first() -> None:
+    notes = " ".join(plan(smoke="args: --max_steps 5\ntimeout: 10m").notes)
+    assert "A smoke run goes first: t4-small for at most 600 s, $0.0670 at most with --max_steps 5." in notes
+    assert "smoke" not in " ".join(plan().notes)

@@ -6,6 +6,8 @@ import re
 
 from hf_train.context import Context
 from hf_train.inputs import Inputs
+from hf_train.inputs.smoke import Smoke
+from hf_train.plan.cost import flavor_of, usd
 from hf_train.plan.model import Facts
 from hf_train.plan.watching import watch_limit
 from hf_train.values import Flavor
@@ -21,6 +23,8 @@ def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | No
             notes.extend(survey.notes)
     if facts.image:
         notes.extend(facts.image.notes)
+    if inputs.smoke:
+        notes.append(_smoke_note(inputs, inputs.smoke, facts))
     if inputs.script and facts.script_path and not _PINNED.search(inputs.script):
         notes.append(
             "The script's address names no commit, so it can change from one run to the next; put the 40 digits of a "
@@ -41,3 +45,13 @@ def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | No
             "(watch-timeout); on-watch-timeout: detach ends it in good order, and the Job runs on."
         )
     return tuple(notes)
+
+
+def _smoke_note(inputs: Inputs, smoke: Smoke, facts: Facts) -> str:
+    """The Job that goes before the planned one."""
+    name = smoke.flavor or inputs.flavor
+    flavor = flavor_of(name, facts)
+    price = flavor.cost_usd(smoke.timeout_s) if flavor else None
+    cost = f", {usd(price)} at most" if price is not None else ""
+    words = f" with {' '.join(smoke.args)}" if smoke.args else ""
+    return f"A smoke run goes first: {name} for at most {smoke.timeout_s} s{cost}{words}. Both must fit max-cost."
