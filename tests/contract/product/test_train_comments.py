@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hf_train.policy import OWN
 from support import events
 from support.github_stub import GitHubStub, Token
 from support.local_hub_process import Hub
@@ -119,11 +120,25 @@ def test_a_comment_trains_what_it_names_with_what_it_sets(
 
 
 @pytest.mark.case(18)
-@pytest.mark.parametrize(
-    "name", ["issue_comment_other", "issue_comment_sha", "pull_request_target_synchronize", "workflow_run_fork"]
-)
+@pytest.mark.parametrize("name", [name for name in events.NAMES if events.load(name).trigger not in OWN])
 def test_a_no_costs_no_request_to_the_hub(step: Product, account: Hub, tmp_path: Path, name: str) -> None:
-    done: Done = step.run("--", "python3", "train.py", env=on(step, name, tmp_path))  # its HEAD is nobody's approval
+    """Every event of the corpus that a stranger can cause, with a commit checked out that nobody approved."""
+    done: Done = step.run("--", "python3", "train.py", env=on(step, name, tmp_path))
     assert done.code == 2, done.out
-    assert "Untrusted code" in done.out
+    assert "Nothing was sent" in done.out
+    assert account.requests() == []
+
+
+@pytest.mark.case(18, 19)
+@pytest.mark.parametrize("required", ["", "true"])
+@pytest.mark.parametrize(
+    "name", ["pull_request_fork", "pull_request_fork_deleted", "pull_request_dependabot", "push_dependabot"]
+)
+def test_without_a_token_no_request_goes_to_the_hub(
+    step: Product, account: Hub, tmp_path: Path, name: str, required: str
+) -> None:
+    env = {**on(step, name, tmp_path), "HF_TOKEN": "", "HF_TRAIN_REQUIRED": required}
+    done: Done = step.run("--", "python3", "train.py", env=env)
+    assert done.code == (3 if required else 0), done.out
+    assert "There is no Hub token in this step (" in done.out
     assert account.requests() == []
