@@ -11,11 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from hf_train import wiring
+from hf_train.clock import SystemClock
 from hf_train.console import PlainConsole
 from hf_train.context import Context
 from hf_train.errors import BadInput, ExitCode
 from hf_train.files import RunFiles
-from hf_train.flow.reporter import marker
+from hf_train.flow.reporter import MAX_PAUSE_S, marker
 from hf_train.github.people import GitHubPeople
 from hf_train.github.pulls import GitHubPulls
 from hf_train.report.merge import MAX_LEGS, Places, merge, parse_report
@@ -77,6 +78,10 @@ def _comment(context: Context, key: str, text: str, console: PlainConsole) -> No
     first = marker(key)
     pulls = GitHubPulls(context.api_url, token, context.repository)
     url, problem = pulls.upsert_comment(number, first, f"{first}\n{text}\n")
+    if problem and 0 < (pause := pulls.pause_s()) <= MAX_PAUSE_S:
+        console.info(f"GitHub asks for {pause:.0f} s of quiet; the comment waits for it.")
+        SystemClock().sleep(pause)
+        url, problem = pulls.upsert_comment(number, first, f"{first}\n{text}\n")
     if problem:
         console.warning("Report", f"The comment could not be written: {problem}.")
     else:

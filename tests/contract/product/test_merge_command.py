@@ -162,6 +162,18 @@ def test_outside_of_a_pull_request_nothing_is_written(
     assert github.requests == []
 
 
+@pytest.mark.case(98)
+def test_a_github_that_wants_quiet_is_waited_for_once(
+    step: Path, github: GitHubStub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    github.fail("/comments", 429, method="POST", headers={"Retry-After": "1"})
+    assert main(["merge", "reports"]) == 0
+    assert len(github.comments()) == 1
+    github.fail("/comments", 429, method="PATCH", times=-1, headers={"Retry-After": "3600"})
+    assert main(["merge", "reports", "--legs", "3"]) == 0
+    assert "The comment could not be written: GitHub limits" in capsys.readouterr().out
+
+
 def test_a_github_that_refuses_is_a_warning(step: Path, github: GitHubStub, capsys: pytest.CaptureFixture[str]) -> None:
     github.fail("/", 403, times=-1)
     assert main(["merge", "reports"]) == 0
