@@ -94,9 +94,15 @@ def test_its_jobs_run_the_commit_of_the_set(product: Product, account: Hub, repo
     ended = account.wait_for_stage("COMPLETED")
     assert ended["initiator"]["type"] == "scheduled-job"
     assert ended["labels"] == one["jobSpec"]["labels"]
-    # A run of the very same training launches its own Job: that of the schedule is not taken over.
-    assert product.run("--mode", "detach", "--reuse", "auto", *WORDS).code == 0
-    assert len(account.launches()) == 1
+
+
+def test_a_run_does_not_take_over_its_live_job(product: Product, account: Hub) -> None:
+    words = ("--", "sleep", "60")
+    assert product.call("schedule", "set", *CRON, *words).code == 0
+    job = account.ask(f"/api/scheduled-jobs/{account.user}/{schedules(account)[0]['id']}/run", "POST")
+    assert product.run("--mode", "detach", "--reuse", "auto", *words).code == 0
+    assert len(account.launches()) == 1, "it launched its own"
+    assert account.ask(f"/api/jobs/{account.user}/{job['id']}")["labels"] == job["labels"]
 
 
 def test_set_twice_sends_once_and_a_change_replaces(product: Product, account: Hub, repo: Path) -> None:
