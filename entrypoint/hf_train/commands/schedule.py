@@ -39,7 +39,13 @@ def _option(name: str, kind: Any, default: object, help_text: str, metavar: str 
 
 OPTIONS: Sequence[inspect.Parameter] = (
     _option("cron", str | None, None, "When, in UTC: five cron fields, or @hourly, @daily, @weekly ...", "CRON"),
-    _option("name", str | None, None, "What it is called. Default: `hf-train-` and the repository's name.", "NAME"),
+    _option(
+        "name",
+        str | None,
+        None,
+        "What it is called. Default in a workflow: `hf-train-` and the repository's name.",
+        "NAME",
+    ),
     _option("suspend/--no-suspend", bool | None, None, "Paused or not. Default: as it is; a new one runs."),
     _option("concurrency/--no-concurrency", bool | None, None, "Start one while the last one runs. Default: no."),
     _option("renew", bool, False, "Replace it even when nothing differs: values of secrets cannot be compared."),

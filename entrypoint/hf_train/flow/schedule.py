@@ -100,7 +100,10 @@ def propose(
 
     Raises:
         UserError: As `prepare`.
+        BadInput: It has no name, and there is no repository to take one from: what an image is called can change.
     """
+    if schedule.name is None and not request.context.repository:
+        raise BadInput([*request.problems, "name: give --name; only a workflow has a repository to take it from"])
     prepared = prepare(request, ports, offline=offline)
     if build:
         prepared = with_image(prepared, request, ports)

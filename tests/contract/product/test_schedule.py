@@ -12,7 +12,7 @@ import pytest
 from support.local_hub_process import Hub
 from support.product import Done, Product, clean_environ, commit, on_github, write
 
-CRON = ("--cron", "0 3 * * 1")
+CRON = ("--name", "weekly", "--cron", "0 3 * * 1")
 WORDS = ("--", "python", "-c", "print('rate', open('rate.txt').read())")
 
 
@@ -136,6 +136,7 @@ def test_set_twice_sends_once_and_a_change_replaces(product: Product, account: H
         (("--cron", "@sometimes"), "cron: '@sometimes' has 1 fields; five are expected, or one of @annually"),
         ((), "cron: give --cron"),
         ((*CRON, "--name", "a b"), "name: 'a b'"),
+        (("--cron", "@daily"), "name: give --name"),
         ((*CRON, "--timeout", "soon"), "timeout: "),
         ((*CRON, "--flavor", "a10g-large", "--max-cost", "0.5", "--timeout", "1h"), "max-cost"),
         ((*CRON, "--publish", "/out"), "publish: "),
