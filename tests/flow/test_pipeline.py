@@ -9,7 +9,15 @@ import pytest
 
 from flow.steps import ON_GITHUB, go, published, report_json, request
 from hf_train.context import Context
-from hf_train.errors import BadInput, Interrupted, JobGone, RefusedByHub, RefusedByPolicy, TransientHubError
+from hf_train.errors import (
+    BadInput,
+    Interrupted,
+    JobGone,
+    LostSight,
+    RefusedByHub,
+    RefusedByPolicy,
+    TransientHubError,
+)
 from hf_train.flow.prepare import Request
 from hf_train.values import JobRef, JobState, Stage
 from support.fakes import World
@@ -435,3 +443,51 @@ def test_a_long_log_is_taken_to_its_last_line(world: World) -> None:
     report, _ = go(world)
     assert len(world.console.remote_lines) == 1001
     assert "eval_accuracy" in {metric.name for metric in report.findings.metrics}
+
+
+@pytest.mark.case(66)
+@pytest.mark.parametrize("bad", [RefusedByHub("Refused", "The Hub answered 403.", ""), JobGone("x")])
+def test_one_no_in_the_list_is_no_answer_to_an_unclear_launch(
+    bad: Exception, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.hub.submit_errors = [TransientHubError("reset")]
+    world.hub.submit_stores_before_error = True
+    find, answers = world.hub.find, [bad]
+
+    def once(namespace: str, labels: dict[str, str]) -> object:
+        if "hft-nonce" in labels and answers:
+            raise answers.pop()
+        return find(namespace, labels)
+
+    monkeypatch.setattr(world.hub, "find", once)
+    assert go(world)[1] == 0
+    assert (len(world.hub.submitted), answers) == (1, [])
+
+
+@pytest.mark.case(66)
+@pytest.mark.parametrize("bad", [RefusedByHub("Refused", "The Hub answered 403.", ""), TransientHubError("HTTP 503")])
+def test_a_launch_that_nobody_can_look_for_is_not_sent_again(
+    bad: Exception, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.hub.submit_errors = [TransientHubError("reset")]
+    world.hub.submit_stores_before_error = True
+    find = world.hub.find
+
+    def never(namespace: str, labels: dict[str, str]) -> object:
+        if "hft-nonce" in labels:
+            raise bad
+        return find(namespace, labels)
+
+    monkeypatch.setattr(world.hub, "find", never)
+    with pytest.raises(LostSight, match="hft-nonce=nonce1"):
+        go(world)
+    assert len(world.hub.submitted) == 1
+    assert world.files.state is not None, "the cleanup looks again"
+
+
+@pytest.mark.case(66)
+def test_a_refusal_after_an_unclear_launch_keeps_the_cleanup_armed(world: World) -> None:
+    world.hub.submit_errors = [TransientHubError("reset"), RefusedByHub("No credit", "The Hub answered 402.", "")]
+    with pytest.raises(LostSight, match="402"):
+        go(world)
+    assert world.files.state is not None

@@ -85,35 +85,52 @@ def _state(plan: Plan, ports: Ports, job_id: str) -> dict[str, str]:
 
 
 def _submit_once(prepared: Prepared, ports: Ports) -> JobState:
-    plan = prepared.plan
-    for last_try in (False, True):
+    """One Job by at most two POSTs. After one without a clear answer there may be a Job, so no later "no" is one."""
+    plan, unclear = prepared.plan, ""
+    for _ in range(2):
         try:
             return ports.hub.submit(plan.job, prepared.secrets)
-        except JobGone as error:
-            raise RefusedByHub("Not found", f"The Hub has no namespace {plan.job.namespace!r}.", "") from error
+        except (JobGone, RefusedByHub) as error:
+            if unclear:
+                raise _not_confirmed(plan, f"{unclear}, then: {error}") from error
+            if isinstance(error, JobGone):
+                raise RefusedByHub("Not found", f"The Hub has no namespace {plan.job.namespace!r}.", "") from error
+            raise
         except TransientHubError as error:
+            unclear = str(error)
             ports.console.info(f"No clear answer to the launch ({error}); looking for the Job before anything else.")
-            if (adopted := _adopt(plan, ports)) is not None:
+            if (adopted := _adopt(plan, ports, unclear)) is not None:
                 return adopted
-            if last_try:
-                raise LostSight(
-                    "Launch not confirmed",
-                    f"{error}. No Job with the label hft-nonce={plan.nonce} was found in {plan.job.namespace}.",
-                    f"Check with: hf jobs ls -a --namespace {plan.job.namespace} --label hft-nonce={plan.nonce}",
-                ) from error
-    raise AssertionError("unreachable")
+    raise _not_confirmed(plan, unclear)
 
 
-def _adopt(plan: Plan, ports: Ports) -> JobState | None:
+def _not_confirmed(plan: Plan, why: str) -> LostSight:
+    return LostSight(
+        "Launch not confirmed",
+        f"{why}. No Job with the label hft-nonce={plan.nonce} was found in {plan.job.namespace}.",
+        f"Check with: hf jobs ls -a --namespace {plan.job.namespace} --label hft-nonce={plan.nonce}",
+    )
+
+
+def _adopt(plan: Plan, ports: Ports, unclear: str) -> JobState | None:
+    """The Job of a POST without a clear answer; None when the Hub says that there is none.
+
+    Raises:
+        LostSight: The Hub does not say, so one more POST could be one Job too many.
+    """
+    answered = False
     for wait in VISIBLE_AFTER_S:
         ports.clock.sleep(wait)
         try:
             found = by_nonce(plan, ports)
-        except TransientHubError:
+        except (TransientHubError, RefusedByHub, JobGone):
             continue
+        answered = True
         if found:
             *extras, oldest = found
             for extra in extras:
                 cancel(ports.hub, extra.ref, ports.clock)
             return oldest
+    if not answered:
+        raise _not_confirmed(plan, unclear)
     return None
