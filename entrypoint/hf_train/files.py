@@ -72,18 +72,25 @@ class RunFiles:
         if self._dir is None:
             return
         if self._log is None:
-            self._dir.mkdir(parents=True, exist_ok=True)
-            self._log = (self._dir / "job.log").open("w", encoding="utf-8", errors="replace", newline="")
+            self._log = self._new("job.log")
         self._log.write("".join(f"{redacted_line(line, self._redact)}\n" for line in lines))
 
     def report(self, name: str, content: str) -> str:
         """Write a file of the report."""
         if self._dir is None:
             return ""
+        with self._new(name) as stream:
+            stream.write(self._redacted(content))
+        return str(self._dir / name)
+
+    def _new(self, name: str) -> TextIO:
+        """A fresh file of the report. What has its name goes first: it may be a link that a commit holds."""
+        assert self._dir is not None  # noqa: S101  (its callers looked)
         self._dir.mkdir(parents=True, exist_ok=True)
         path = self._dir / name
-        path.write_text(self._redacted(content), encoding="utf-8", errors="replace")
-        return str(path)
+        path.unlink(missing_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        return os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="")
 
     def _redacted(self, text: str) -> str:
         """Without secrets. JSON stays JSON, though a number's digits may be a secret's: such a number is null."""

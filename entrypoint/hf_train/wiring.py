@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ from hf_train.text.untrusted import Redactor
 from hf_train.values import Secret
 
 CONFIG_FILE = ".github/hf-train.yml"
+MAX_CONFIG = 65_536
 HUB = "https://huggingface.co"
 Flags = Mapping[str, str | tuple[str, ...]]
 _TOKENS = (
@@ -89,7 +91,10 @@ def _config_file(workspace: Path) -> Mapping[str, object]:
     if not path.is_file():
         return {}
     try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if len(text) > MAX_CONFIG or any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise BadInput([f"{CONFIG_FILE}: at most {MAX_CONFIG} characters, and no aliases (`*name`)"])
+        loaded = yaml.safe_load(text)
     except (OSError, ValueError, yaml.YAMLError) as error:
         where = str(getattr(error, "problem_mark", "")).strip()
         raise BadInput([f"{CONFIG_FILE}: it is not YAML ({where or type(error).__name__})"]) from error
@@ -237,8 +242,22 @@ def _known_secrets(inputs: Inputs, environ: Mapping[str, str], token: Secret | N
 
 def _report_dir(inputs: Inputs, context: Context) -> Path | None:
     if inputs.report_dir:
-        return Path(inputs.report_dir)
+        return _no_link(Path(inputs.report_dir), Path(context.workspace))
     return Path(context.temp) / "hf-train-report" if context.temp else None
+
+
+def _no_link(folder: Path, workspace: Path) -> Path:
+    """The folder, when no part of it inside the checkout is a link: a commit can hold one that leads anywhere.
+
+    Raises:
+        BadInput: There is a link.
+    """
+    here = workspace.resolve()
+    whole = Path(os.path.normpath(Path.cwd().resolve() / folder))
+    for one in (whole, *whole.parents):
+        if one != here and one.is_relative_to(here) and one.is_symlink():
+            raise BadInput([f"report-dir: {one.relative_to(here)} is a link in the repository; name a real folder"])
+    return folder
 
 
 def _state_file(environ: Mapping[str, str]) -> Path | None:

@@ -123,4 +123,4 @@ def test_bad_column_fails_with_its_cause(trainings: Trainings, account: Hub) -> 
     assert report["metrics"] == {}
     assert report["model-url"] == ""
     assert "KeyError: 'stars'" in (done.folder / "comment.md").read_text(encoding="utf-8")
-    assert not account.api.repo_exists(repo_id)
+    assert account.api.list_repo_files(repo_id) == [".gitattributes"], "made before the launch, private; nothing pushed"

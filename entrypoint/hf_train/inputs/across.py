@@ -8,7 +8,7 @@ from hf_train.inputs.model import Inputs
 from hf_train.inputs.mounts import in_bucket
 from hf_train.inputs.reader import Reader
 from hf_train.judge.gate import contradictions
-from hf_train.values import LocalVolume
+from hf_train.values import LocalVolume, Volume
 
 MIN_LEASE_S = 120
 LEASE_MOUNT = "/hf-train-lease"
@@ -106,6 +106,8 @@ def _mounts(inputs: Inputs) -> Sequence[str]:
     taken |= {LEASE_MOUNT: "the lease"} if inputs.lease else {}
     problems = []
     for volume in inputs.volumes:
+        if isinstance(volume, Volume) and volume.kind == "bucket" and volume.source.endswith("/jobs-artifacts"):
+            problems.append(f"volumes: {volume.source} is where hf-train keeps code and reports; take another bucket")
         if volume.mount in taken:
             problems.append(f"volumes: {volume.mount} is mounted twice (by {taken[volume.mount]} too)")
         taken[volume.mount] = volume.folder if isinstance(volume, LocalVolume) else volume.source

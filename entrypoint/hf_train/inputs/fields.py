@@ -31,6 +31,7 @@ class Field:
         many: Whether it takes several values (lines in YAML, a repeated flag).
         from_file: Whether `.github/hf-train.yml` may set it. A pull request can edit that file, so what spends money
             or speaks for somebody may not come from there.
+        from_file_on_runner: Whether it may do so on a runner too: what names a secret of the step may not.
         flag: Whether it is a `--flag`. Tokens are not: a command line can be read by every process of the machine.
         switch: Whether the bare flag means `true`.
         default: What holds when nothing is given, in words for the docs.
@@ -42,6 +43,7 @@ class Field:
     help: str
     many: bool = False
     from_file: bool = True
+    from_file_on_runner: bool = True
     flag: bool = True
     switch: bool = False
     default: str = ""
@@ -126,6 +128,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         name="build-secrets",
+        from_file_on_runner=False,
         group=Group.WHAT,
         many=True,
         metavar="NAME",
@@ -213,6 +216,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         name="secrets",
+        from_file_on_runner=False,
         group=Group.DATA,
         many=True,
         metavar="NAME",
@@ -399,6 +403,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         name="report-dir",
+        from_file_on_runner=False,
         group=Group.REPORT,
         metavar="DIR",
         help="Folder for `report.json`, `comment.md`, `summary.md` and `job.log`.",

@@ -265,3 +265,16 @@ def option_name(text: str) -> str:
         message = f"{text!r} is not the name of an option; write it without dashes, for instance: lr"
         raise ValueError(message)
     return text
+
+
+def secret_name(text: str) -> str:
+    """The name of a secret that a Job (or a build) gets.
+
+    Raises:
+        ValueError: It is no name, or that of a credential of this step or its runner.
+    """
+    name = variable(text)
+    if name.upper().startswith(("HF_TRAIN_", "ACTIONS_", "GITHUB_", "RUNNER_")):
+        message = f"{name} belongs to this step or its runner, and never leaves it"
+        raise ValueError(message)
+    return name

@@ -20,7 +20,7 @@ class Reader:
         self.problems: list[str] = []
         self.given: dict[str, Raw] = {}
         self.listed_command: tuple[str, ...] | None = None
-        self._from_file(layers.file)
+        self._from_file(layers.file, on_runner=layers.environ.get("GITHUB_ACTIONS") == "true")
         self._from_environ(layers.environ)
         for name, value in layers.flags.items():
             self.given[name] = value
@@ -28,20 +28,20 @@ class Reader:
         if layers.words and "command" in layers.flags:
             self.problems.append("command: given both as --command and after '--'; keep one")
 
-    def _from_file(self, file: Mapping[str, object]) -> None:
+    def _from_file(self, file: Mapping[str, object], *, on_runner: bool) -> None:
         for key, value in file.items():
             name = str(key)  # YAML has keys that are no text: `on: push` is True
             where = f".github/hf-train.yml: {name}"
             if name not in BY_NAME:
                 self.problems.append(f"{where}: not an input{suggest(name)}")
-            elif not BY_NAME[name].from_file:
+            elif not BY_NAME[name].from_file or (on_runner and not BY_NAME[name].from_file_on_runner):
                 self.problems.append(
                     f"{where}: not read from this file, because a pull request can edit it; set it in the workflow"
                 )
             elif name == "command" and is_flat_list(value):
                 self.listed_command = tuple(scalar(word) for word in cast("list[object]", value))
             elif (raw := _from_yaml(BY_NAME[name], value)) is None:
-                self.problems.append(f"{where}: {value!r} is not what this input takes")
+                self.problems.append(f"{where}: a {type(value).__name__} is not what this input takes")
             elif raw:
                 self.given[name] = raw
 

@@ -61,6 +61,8 @@ def resolve_secrets(inputs: Inputs, environ: Mapping[str, str], words: Sequence[
             )
         elif value.strip().startswith("ghs_") or (inputs.github_token and value == inputs.github_token.reveal()):
             problems.append(f"secrets: {name} holds this workflow's GitHub token; a Job may not have it")
+        elif name != "HF_TOKEN" and inputs.hf_token and value.strip() == inputs.hf_token.reveal():
+            problems.append(f"secrets: {name} holds the token that launches; a Job gets job-token, or HF_TOKEN by name")
         values[name] = Secret(value)
     if inputs.job_token:
         values["HF_TOKEN"] = inputs.job_token

@@ -84,7 +84,10 @@ FIELDS: Mapping[str, tuple[Shape, str]] = {
     "headline": (TEXT, "The verdict in a few words."),
     "level": (_one_of("success", "warning", "failure", "neutral"), "The verdict's weight."),
     "diverged": (YES_NO, "Whether a NaN or infinite loss was seen."),
-    "cause": ({"type": ["string", "null"]}, "Code of the failure's cause: `oom-gpu`, `gated`, `disk-full` and so on, `unknown` when the log does not say."),
+    "cause": (
+        {"type": ["string", "null"]},
+        "Code of the failure's cause: `oom-gpu`, `gated`, `disk-full` and so on, `unknown` when the log does not say.",
+    ),
     "cause-line": (TEXT, "The line of the log that proves it."),
     "cause-frame": (
         _with({"path": TEXT, "line": {"type": "integer", "minimum": 1}}, ["object", "null"]),

@@ -10,8 +10,13 @@ from pathlib import Path, PurePosixPath
 
 from hf_train.errors import BadInput
 
-# The checkout is data here: none of its configuration may start a program.
-_OPTIONS = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+# The checkout is data here: none of its configuration may start a program, or say what a commit holds.
+_OPTIONS = (
+    *("-c", "safe.directory=*"),
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+)
 _TIMEOUT_S = 300
 
 
@@ -42,12 +47,18 @@ class Entry:
 class Git:
     """Git in one folder.
 
+    The repository is the nearest `.git` at or above the folder, and git is told so. Git itself would also take a folder
+    that is laid out as a bare repository, and a commit can hold such a folder (with a configuration that starts
+    programs), but never something named `.git`.
+
     Args:
         folder: A folder in a work tree.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        here = folder.resolve()
+        self._root = next((one for one in (here, *here.parents) if os.path.lexists(one / ".git")), None)
 
     def run(self, *words: str) -> bytes:
         """Output of a git command.
@@ -56,7 +67,7 @@ class Git:
             BadInput: Git failed; its own words are passed on.
         """
         result = subprocess.run(
-            ["git", *_OPTIONS, *words],
+            self._command(*words),
             cwd=self._folder,
             env=_environment(),
             capture_output=True,
@@ -70,10 +81,16 @@ class Git:
 
     def is_work_tree(self) -> bool:
         """Whether the folder lies in a work tree that has a commit."""
+        if self._root is None:
+            return False
         try:
             return self.run("rev-parse", "--is-inside-work-tree", "--verify", "HEAD").startswith(b"true")
         except (BadInput, FileNotFoundError):
             return False
+
+    def _command(self, *words: str) -> list[str]:
+        where = [f"--git-dir={self._root / '.git'}", f"--work-tree={self._root}"] if self._root else []
+        return ["git", *_OPTIONS, *where, *words]
 
     def head(self) -> str:
         """The commit, 40 hex digits."""
@@ -106,7 +123,7 @@ class Git:
     def blobs(self, oids: Sequence[str]) -> Iterator[bytes]:
         """Contents of blobs, in order, by one `cat-file --batch`."""
         with subprocess.Popen(
-            ["git", *_OPTIONS, "cat-file", "--batch"],
+            self._command("cat-file", "--batch"),
             cwd=self._folder,
             env=_environment(),
             stdin=subprocess.PIPE,
@@ -128,9 +145,11 @@ class Git:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without what could point git elsewhere."""
+    """The environment without what could point git elsewhere, and without replaced objects: a commit is what it is."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    own = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1"}
+    # Filters and the like of the machine's own configuration are programs too; what is sent needs none of them.
+    return {**kept, **own, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
 
 
 def _text(path: bytes) -> str:

@@ -95,7 +95,7 @@ BAD = {
     "secret-as-env": Bad(words=("--env", f"WANDB_API_KEY={SECRET}", "--", "true"), says=["looks like a secret"]),
     "quotes": Bad(words=("--command", "python 'x"), says=["command:", "check its quotes"]),
     "plain-http": Bad(words=("--script", "http://example.org/x.py"), says=["is not https"]),
-    "look-alike": Bad(words=("--script", "https://huggingface.co.example.org/x.py"), says=["is not a host"]),
+    "look-alike": Bad(words=("--script", "https://huggingface.co.example.org/x.py"), says=["only looks like it"]),
 }
 
 

@@ -17,7 +17,7 @@ SLEEP = ("--", "sh", "-c", "echo began; sleep 120")
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lease may be as short as a test."""
-    monkeypatch.setattr(sys.modules["hf_train.inputs.parse"], "MIN_LEASE_S", 1)
+    monkeypatch.setattr(sys.modules["hf_train.inputs.across"], "MIN_LEASE_S", 1)
 
 
 @pytest.mark.case(57)
