@@ -106,7 +106,7 @@ def _cancel_leftover(
         return None, "The Hub could not be asked about its Job."
     undone = []
     for one in found:
-        if one.stage.is_terminal:
+        if one.stage.is_terminal or one.ref.id == state.get("spare"):  # the Job that the run followed is to go on
             continue
         done = cancel_job(hub, one.ref, SystemClock())
         undone += [] if done else [one.ref.id]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hf_train.context import Context
-from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
+from hf_train.errors import JobGone, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
 from hf_train.flow import twins
 from hf_train.flow.prepare import Prepared, patiently
 from hf_train.flow.spend import check_after, check_before
+from hf_train.flow.strays import Strays
 from hf_train.flow.twins import Twin
-from hf_train.flow.watch import cancel
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.values import JobState, Snapshot
@@ -28,11 +28,13 @@ class Launched:
         state: Its first state.
         snapshot: What was sent.
         reused: Why no new Job was started, in words; empty when one was.
+        strays: Jobs of the launch that are still to be cancelled; None when it was another step's.
     """
 
     state: JobState
     snapshot: Snapshot | None
     reused: str = ""
+    strays: Strays | None = None
 
 
 def send(plan: Plan, ports: Ports) -> Snapshot | None:
@@ -54,25 +56,31 @@ def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, s
         LostSight: It is not known whether the Job was started; its nonce is in the message.
     """
     plan = prepared.plan
+    strays = Strays(plan, ports)
     if reuse and (twin := twins.earlier(plan, context, ports)) is not None:
-        return _attached(twin, plan, ports, snapshot)
+        return _attached(twin, strays, snapshot)
     check_before(plan, context, ports)
-    ports.files.remember(_state(plan, ports, ""))
-    state = _submit_once(prepared, ports)
-    ports.files.remember(_state(plan, ports, state.ref.id))
+    ports.files.remember(remembered(plan, ports, ""))
+    state = _submit_once(prepared, ports, strays)
+    ports.files.remember(remembered(plan, ports, state.ref.id))
     if reuse and (twin := twins.elder(plan, context, ports, state)) is not None:
-        if not cancel(ports.hub, state.ref, ports.clock):
+        if not strays.cancel(state.ref):
             ports.console.warning("Launched twice", f"Job {state.ref.id} was NOT cancelled: {state.ref.url}")
-        return _attached(twin, plan, ports, snapshot)
-    check_after(plan, context, ports, state)
-    return Launched(state=state, snapshot=snapshot)
+        return _attached(twin, strays, snapshot)
+    try:
+        check_after(plan, context, ports, state)
+    except RefusedByPolicy as error:
+        if left := strays.settle(hurry=False):  # the cleanup stays armed
+            raise LostSight(error.title, "\n".join((error.message, *left)), error.hint) from error
+        raise
+    return Launched(state=state, snapshot=snapshot, strays=strays)
 
 
-def _attached(twin: Twin, plan: Plan, ports: Ports, snapshot: Snapshot | None) -> Launched:
-    state = twin.state
-    ports.files.remember(_state(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
+def _attached(twin: Twin, strays: Strays, snapshot: Snapshot | None) -> Launched:
+    state, plan, ports = twin.state, strays.plan, strays.ports
+    ports.files.remember(remembered(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
     twins.take_over(state, plan, ports)
-    return Launched(state=state, snapshot=snapshot, reused=twin.why)
+    return Launched(state=state, snapshot=snapshot, reused=twin.why, strays=strays)
 
 
 def by_nonce(plan: Plan, ports: Ports) -> Sequence[JobState]:
@@ -80,11 +88,12 @@ def by_nonce(plan: Plan, ports: Ports) -> Sequence[JobState]:
     return ports.hub.find(plan.job.namespace, {"hft-nonce": plan.nonce})
 
 
-def _state(plan: Plan, ports: Ports, job_id: str) -> dict[str, str]:
+def remembered(plan: Plan, ports: Ports, job_id: str) -> dict[str, str]:
+    """What the cleanup step needs."""
     return {"endpoint": ports.hub.endpoint, "namespace": plan.job.namespace, "nonce": plan.nonce, "job-id": job_id}
 
 
-def _submit_once(prepared: Prepared, ports: Ports) -> JobState:
+def _submit_once(prepared: Prepared, ports: Ports, strays: Strays) -> JobState:
     """One Job by at most two POSTs. After one without a clear answer there may be a Job, so no later "no" is one."""
     plan, unclear = prepared.plan, ""
     for _ in range(2):
@@ -99,7 +108,7 @@ def _submit_once(prepared: Prepared, ports: Ports) -> JobState:
         except TransientHubError as error:
             unclear = str(error)
             ports.console.info(f"No clear answer to the launch ({error}); looking for the Job before anything else.")
-            if (adopted := _adopt(plan, ports, unclear)) is not None:
+            if (adopted := _adopt(strays, unclear)) is not None:
                 return adopted
     raise _not_confirmed(plan, unclear)
 
@@ -112,13 +121,13 @@ def _not_confirmed(plan: Plan, why: str) -> LostSight:
     )
 
 
-def _adopt(plan: Plan, ports: Ports, unclear: str) -> JobState | None:
+def _adopt(strays: Strays, unclear: str) -> JobState | None:
     """The Job of a POST without a clear answer; None when the Hub says that there is none.
 
     Raises:
         LostSight: The Hub does not say, so one more POST could be one Job too many.
     """
-    answered = False
+    plan, ports, answered = strays.plan, strays.ports, False
     for wait in VISIBLE_AFTER_S:
         ports.clock.sleep(wait)
         try:
@@ -129,7 +138,7 @@ def _adopt(plan: Plan, ports: Ports, unclear: str) -> JobState | None:
         if found:
             *extras, oldest = found
             for extra in extras:
-                cancel(ports.hub, extra.ref, ports.clock)
+                strays.cancel(extra.ref)
             return oldest
     if not answered:
         raise _not_confirmed(plan, unclear)

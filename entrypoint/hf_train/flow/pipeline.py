@@ -12,7 +12,7 @@ from hf_train.flow.baseline import find
 from hf_train.flow.findings import collect, live
 from hf_train.flow.handover import leave
 from hf_train.flow.inquiry import create_repo
-from hf_train.flow.launch import Launched, launch, send
+from hf_train.flow.launch import Launched, launch, remembered, send
 from hf_train.flow.lease import Keeper, grant
 from hf_train.flow.prepare import Prepared, Request, prepare, with_image
 from hf_train.flow.publishing import push
@@ -20,6 +20,7 @@ from hf_train.flow.reporter import Reporter
 from hf_train.flow.shelves import save
 from hf_train.flow.spend import of_pull
 from hf_train.flow.stopping import UNSEEN_WAITS_S, before_watch, while_watching
+from hf_train.flow.strays import Strays
 from hf_train.flow.supersede import make_room
 from hf_train.flow.watch import Policy, Watcher
 from hf_train.judge.gate import judge_all
@@ -29,7 +30,7 @@ from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.report.words import duration
 from hf_train.show import show_plan
 from hf_train.smoke import MARK
-from hf_train.values import JobState, Outcome, Reason, Snapshot, Stage
+from hf_train.values import JobRef, JobState, Outcome, Reason, Snapshot, Stage
 
 LastWord = Callable[[Report], Report | None]
 
@@ -149,6 +150,7 @@ class _Run:
         console, ref = self.ports.console, launched.state.ref
         reader, frames = LogReader(), Frames(self.request.inputs.mount, self.request.inputs.path)
         keeper = Keeper(self.ports) if anew else None
+        strays = launched.strays or Strays(self.plan, self.ports)
         watcher = Watcher(
             ref=ref,
             hub=self.ports.hub,
@@ -156,7 +158,7 @@ class _Run:
             clock=self.ports.clock,
             policy=self._policy(),
             on_lines=lambda lines: self._lines(reader, frames, lines),
-            on_state=lambda state: self._live(base, state, reader, keeper),
+            on_state=lambda state: self._live(base, state, reader, keeper, strays),
             so_far=lambda: self._so_far(replace(base, state=watcher.seen), reader),
             seen=launched.state,
         )
@@ -175,12 +177,25 @@ class _Run:
                         self._lines(reader, frames, (), last=True)
         except Interrupted as stop:
             outcome = while_watching(watcher, stop, self.ports, keep=self._keep)
-        return self._finish(base, outcome, reader, frames)
+        outcome, left = self._settled(ref, outcome, strays)
+        return self._finish(replace(base, problems=(*base.problems, *left)), outcome, reader, frames)
+
+    def _settled(self, ref: JobRef, outcome: Outcome, strays: Strays) -> tuple[Outcome, Sequence[str]]:
+        """Nothing of ours that should not run does; else the cleanup tries once more, and what may run is said."""
+        hurry = outcome.signum is not None
+        again = outcome.cancel_wanted and not outcome.cancel_confirmed and not hurry
+        confirmed = outcome.cancel_confirmed or (again and strays.cancel(ref))
+        left = strays.settle(hurry=hurry)
+        confirmed = confirmed or (again and not any(ref.url in words for words in left))
+        if left or (outcome.cancel_wanted and not confirmed):
+            kept = {} if outcome.cancel_wanted else {"spare": ref.id}
+            self.ports.files.remember({**remembered(self.plan, self.ports, ref.id), **kept})
+        else:
+            self.ports.files.forget()
+        return replace(outcome, cancel_confirmed=confirmed), left
 
     def _finish(self, base: Report, outcome: Outcome, reader: LogReader, frames: Frames) -> Report:
         """Collect, compare, report. The Job has ended: a signal from here on may shorten the report, not lose it."""
-        if outcome.reason is not Reason.CANCELLED or outcome.cancel_confirmed:  # else the cleanup tries once more
-            self.ports.files.forget()
         ended = replace(base, phase=Phase.ENDED, outcome=outcome, state=outcome.state or base.state)
         if ended.state and (sha := ended.state.superseded_by):
             ended = replace(ended, problems=(*ended.problems, f"The Job was superseded by {sha}, a newer push."))
@@ -249,7 +264,8 @@ class _Run:
         reader.feed(redacted + "\n")
         frames.feed(redacted.split("\n"))
 
-    def _live(self, base: Report, state: JobState, reader: LogReader, keeper: Keeper | None) -> None:
+    def _live(self, base: Report, state: JobState, reader: LogReader, keeper: Keeper | None, strays: Strays) -> None:
+        strays.look()
         if keeper is not None:
             keeper.seen(state)
         if state.stage is Stage.SCHEDULING:

@@ -35,6 +35,7 @@ def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: b
         state=watcher.seen,
         reason=Reason.KEPT if keep else Reason.CANCELLED,
         signum=stop.signum,
+        cancel_wanted=not keep,
         cancel_confirmed=confirmed,
         log_lines=watcher.log_lines,
     )

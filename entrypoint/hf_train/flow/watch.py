@@ -166,11 +166,11 @@ class Watcher:
         queued = self.seen is None or self.seen.stage is Stage.SCHEDULING
         if queued and waited > self.policy.queue_timeout_s:
             self.console.info(f"No hardware after {waited:.0f} s; cancelling (waiting was not billed).")
-            return self._outcome(Reason.QUEUE_TIMEOUT, cancelled=cancel(self.hub, self.ref, self.clock))
+            return self._cancelled(Reason.QUEUE_TIMEOUT)
         if self.policy.watch_s is None or waited <= self.policy.watch_s:
             return None
         if self.policy.on_watch_timeout == "cancel":
-            return self._outcome(Reason.WATCH_TIMEOUT, cancelled=cancel(self.hub, self.ref, self.clock))
+            return self._cancelled(Reason.WATCH_TIMEOUT)
         if self.policy.on_watch_timeout == "detach":
             return self._outcome(Reason.DETACHED)
         return self._outcome(Reason.WATCH_TIMEOUT)
@@ -239,11 +239,14 @@ class Watcher:
         self._cut_short = not self._feed.ended
         self._take_all()
 
-    def _outcome(self, reason: Reason, *, cancelled: bool = False) -> Outcome:
+    def _cancelled(self, reason: Reason) -> Outcome:
+        confirmed = cancel(self.hub, self.ref, self.clock)
+        return replace(self._outcome(reason), cancel_wanted=True, cancel_confirmed=confirmed)
+
+    def _outcome(self, reason: Reason) -> Outcome:
         return Outcome(
             state=self.seen,
             reason=reason,
-            cancel_confirmed=cancelled,
             log_lines=self.log_lines,
             log_problems=(
                 *(self._feed.problems if self._feed else ()),

@@ -151,6 +151,7 @@ class Outcome:
         state: The last look at the Job, None when none was ever had.
         reason: Why we stopped watching.
         signum: The signal that stopped us, None when none did.
+        cancel_wanted: Whether we wanted the Job to be cancelled.
         cancel_confirmed: Whether the Hub confirmed a cancel of ours.
         log_lines: Log lines seen.
         log_problems: What was wrong with the log stream, in words.
@@ -159,6 +160,7 @@ class Outcome:
     state: JobState | None
     reason: Reason
     signum: int | None = None
+    cancel_wanted: bool = False
     cancel_confirmed: bool = False
     log_lines: int = 0
     log_problems: tuple[str, ...] = ()

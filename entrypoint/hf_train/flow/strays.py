@@ -1,0 +1,71 @@
+"""Jobs of this launch that must not run: a cancel that the Hub did not confirm, a POST that took effect too late.
+
+Nobody follows such a Job, and it bills. So it is cancelled again with the looks at the Job that is followed, once more
+at the end, and until the Hub has confirmed it the state file stays for the cleanup step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hf_train.flow.watch import cancel
+from hf_train.plan import Plan
+from hf_train.ports import Ports
+from hf_train.values import JobRef
+
+EVERY_S = 30.0
+LAST_WAITS_S = (0.0, 1.0, 3.0, 6.0, 10.0, 20.0)
+"""Waits before each last try, once the Job that was followed has ended."""
+
+
+@dataclass(slots=True)
+class Strays:
+    """What this launch still has to cancel.
+
+    Attributes:
+        plan: The launch.
+        ports: The world.
+    """
+
+    plan: Plan
+    ports: Ports
+    _refs: dict[str, JobRef] = field(default_factory=dict, init=False)
+    _next: float = field(default=0.0, init=False)
+
+    def cancel(self, ref: JobRef) -> bool:
+        """Cancel a Job now; it is tried again later when the Hub does not confirm."""
+        if cancel(self.ports.hub, ref, self.ports.clock):
+            self._refs.pop(ref.id, None)
+            return True
+        self._refs[ref.id] = ref
+        return False
+
+    def look(self) -> None:
+        """Called after each look at the Job that is followed: try again, at most twice a minute."""
+        now = self.ports.clock.monotonic()
+        if now < self._next:
+            return
+        self._next = now + EVERY_S
+        self._again()
+
+    def settle(self, *, hurry: bool) -> Sequence[str]:
+        """The last tries, for less than a minute; one only when this step was told to stop.
+
+        Returns:
+            What may still run, in words; empty when nothing does.
+        """
+        for wait in LAST_WAITS_S[: 1 if hurry else None]:
+            if not self._refs:
+                break
+            self.ports.clock.sleep(wait)
+            self._again()
+        return [
+            f"Job {ref.id} may still run: the Hub did not confirm its cancel. Cancel it by hand: {ref.url}"
+            for ref in self._refs.values()
+        ]
+
+    def _again(self) -> None:
+        for ref in tuple(self._refs.values()):
+            if self.cancel(ref):
+                self.ports.console.info(f"Cancelled Job {ref.id}.")
