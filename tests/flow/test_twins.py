@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flow.steps import ON_GITHUB, go, request
-from hf_train.errors import TransientHubError
+from hf_train.errors import Interrupted, TransientHubError
 from hf_train.flow.prepare import prepare
 from hf_train.values import JobRef, JobState, Stage
 from support.fakes import START, World
@@ -122,3 +122,53 @@ def test_an_owner_keeps_what_the_first_run_wished(world: World) -> None:
     go(world)
     ((_, labels),) = world.hub.relabelled
     assert (labels["hft-mode"], labels["hft-run"], labels["hft-nonce"]) == ("detach", ON_GITHUB.run_id, "nonce1")
+
+
+def strike(world: World, signum: int = 15) -> None:
+    """A signal while the Job is followed."""
+
+    def now(seconds: float) -> None:
+        if seconds > 30:
+            world.clock.on_sleep = None
+            raise Interrupted(signum)
+
+    world.clock.on_sleep = now
+    world.hub.life = [(0.0, Stage.RUNNING)]
+
+
+@pytest.mark.case(54, 69)
+@pytest.mark.parametrize("how", ["signal", "queue", "watch"])
+@pytest.mark.parametrize("whose", ["another family's", "taken over", "ours by now"])
+def test_only_the_owner_cancels(how: str, whose: str, world: World) -> None:
+    family = {"hft-family": "another"} if whose == "another family's" else {}
+    world.hub.existing = [twin(world, 7, -5.0, Stage.SCHEDULING, labels=family)]
+    flags = {"queue_timeout": "1m"} if how == "queue" else {"watch_timeout": "1m", "on_watch_timeout": "cancel"}
+    if how == "signal":
+        strike(world)
+    world.hub.life = [(0.0, Stage.SCHEDULING if how == "queue" else Stage.RUNNING)]
+    if whose == "taken over":
+        before, job = world.clock.on_sleep, world.hub.existing[0]
+
+        def taken(seconds: float) -> None:
+            if seconds > 20:
+                world.hub.existing = [replace(job, labels={**job.labels, "hft-nonce": "theirs"})]
+            if before:
+                before(seconds)
+
+        world.clock.on_sleep = taken
+    report, code = go(world, request(**flags))
+    assert code == (143 if how == "signal" else 75)
+    assert world.hub.cancelled == ([f"{7:024d}"] if whose == "ours by now" else [])
+    assert report.outcome is not None
+    assert report.outcome.cancel_confirmed == (whose == "ours by now")
+    assert world.files.state is None
+
+
+@pytest.mark.case(54)
+def test_a_signal_does_not_wait_for_a_hub_that_does_not_say_whose_job_it_is(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strike(world)
+    monkeypatch.setattr(world.hub, "glance", lambda _ref: None)
+    _, code = go(world)
+    assert (code, len(world.hub.cancelled)) == (143, 1)

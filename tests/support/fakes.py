@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
-from hf_train.errors import BadInput, JobGone, TransientHubError
+from hf_train.errors import BadInput, JobGone, RefusedByHub, TransientHubError
 from hf_train.ports import Account, Head, LogFeed, Ports, Published, Survey
 from hf_train.values import Annotation, Flavor, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
 
@@ -149,6 +149,12 @@ class FakeHub:
             running_s=self.clock.seconds,
             queued_s=1.0,
         )
+
+    def glance(self, ref: JobRef) -> JobState | None:
+        self.looks -= 1  # it is no poll
+        with contextlib.suppress(JobGone, RefusedByHub, TransientHubError):
+            return self.look(ref)
+        return None
 
     def find(self, namespace: str, labels: Mapping[str, str]) -> Sequence[JobState]:
         jobs = [*self.existing, *self.stored]

@@ -159,6 +159,7 @@ class _Run:
             policy=self._policy(),
             on_lines=lambda lines: self._lines(reader, frames, lines),
             on_state=lambda state: self._live(base, state, reader, keeper, strays),
+            nonce=self.plan.nonce,
             so_far=lambda: self._so_far(replace(base, state=watcher.seen), reader),
             seen=launched.state,
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError
 from hf_train.flow.launch import by_nonce
-from hf_train.flow.watch import Watcher, cancel
+from hf_train.flow.watch import Watcher, cancel, is_ours
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.values import Outcome, Reason
@@ -27,6 +27,9 @@ def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: b
         ports: The world.
         keep: Whether the Job is to run on.
     """
+    if not keep and watcher.nonce and not is_ours(ports.hub, watcher.ref, watcher.nonce):
+        ports.console.info(f"Job {watcher.ref.id} is another run's; it is not cancelled.")
+        keep = True
     confirmed = not keep and cancel(ports.hub, watcher.ref, ports.clock)
     if confirmed:
         with contextlib.suppress(*_UNREACHABLE):

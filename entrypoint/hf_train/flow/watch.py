@@ -54,6 +54,7 @@ class Watcher:
         policy: When to stop.
         on_lines: Called with each batch of log lines.
         on_state: Called after each look at the Job.
+        nonce: Mark of the launch; a Job that carries another one is not cancelled by a limit of ours.
         so_far: Words about progress and spend for the heartbeat; may be empty.
         seen: The last state.
         log_lines: Lines taken so far.
@@ -66,6 +67,7 @@ class Watcher:
     policy: Policy
     on_lines: Callable[[Sequence[str]], None]
     on_state: Callable[[JobState], None]
+    nonce: str = ""
     so_far: Callable[[], str] = str
     seen: JobState | None = None
     log_lines: int = 0
@@ -240,6 +242,9 @@ class Watcher:
         self._take_all()
 
     def _cancelled(self, reason: Reason) -> Outcome:
+        if self.nonce and not is_ours(self.hub, self.ref, self.nonce):
+            self.console.info(f"Job {self.ref.id} is another run's; it is not cancelled.")
+            return self._outcome(reason)
         confirmed = cancel(self.hub, self.ref, self.clock)
         return replace(self._outcome(reason), cancel_wanted=True, cancel_confirmed=confirmed)
 
@@ -273,6 +278,15 @@ def reason_of(state: JobState) -> Reason:
     if "oomkilled" in text or "exit code: 137" in text:
         return Reason.OUT_OF_MEMORY
     return Reason.FAILED
+
+
+def is_ours(hub: Hub, ref: JobRef, nonce: str) -> bool:
+    """Whether a Job is this launch's to cancel: another run may have taken it over, or we only attached to its Job.
+
+    Without an answer within a second it is: a Job that nobody cancels bills.
+    """
+    state = hub.glance(ref)
+    return state is None or state.labels.get("hft-nonce", nonce) == nonce
 
 
 def cancel(hub: Hub, ref: JobRef, clock: Clock, *, tries: int = 2) -> bool:

@@ -67,6 +67,10 @@ class Hub(Protocol):
         """The Job now. Raises `JobGone` on a 404."""
         ...
 
+    def glance(self, ref: JobRef) -> JobState | None:
+        """The Job now, asked for less than a second; None when that cannot be had. Never raises."""
+        ...
+
     def find(self, namespace: str, labels: Mapping[str, str]) -> Sequence[JobState]:
         """Jobs with all of these labels, newest first."""
         ...
