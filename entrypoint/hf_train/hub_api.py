@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import httpx2
 from huggingface_hub import HfApi, set_client_factory
-from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from huggingface_hub.utils._http import default_client_factory
 
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
@@ -16,7 +16,10 @@ from hf_train.values import Secret
 
 CONNECT_S = 10.0
 READ_S = 30.0
-TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+TRANSIENT = frozenset({408, 425, 429, *range(500, 1000)})
+"""Each status of a server that failed is no answer, whichever proxy made it up (520 to 526): a clear no is a 4xx."""
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
+"""What reading an answer of 200 raises that is not the expected JSON: a proxy's page, a field that is missing."""
 _UNPROCESSABLE = ("Not accepted by the Hub", "Check flavor, image, labels and volumes.")
 _REFUSALS = {
     400: _UNPROCESSABLE,
@@ -72,8 +75,12 @@ def translated(what: str) -> Iterator[None]:
         raise refusal(what, status, error.server_message or "") from error
     except httpx2.HTTPError as error:
         raise TransientHubError(f"{type(error).__name__} for {what}") from error
+    except HFValidationError as error:  # a ValueError: the library sends no such name
+        raise RefusedByHub("Not accepted by the Hub", f"{what}: {error}", "") from error
     except (ConnectionError, TimeoutError, PermissionError, RuntimeError) as error:
         raise _of_xet(what, error) from error
+    except UNREADABLE as error:
+        raise TransientHubError(f"an answer that cannot be read ({type(error).__name__}) for {what}") from error
 
 
 def _of_xet(what: str, error: Exception) -> RefusedByHub | TransientHubError:

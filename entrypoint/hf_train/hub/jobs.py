@@ -5,23 +5,29 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import httpx2
 from huggingface_hub import JobInfo, close_session, get_token
 from huggingface_hub import Volume as HubVolume
+from huggingface_hub.utils._headers import build_hf_headers
+from huggingface_hub.utils._http import hf_raise_for_status
 
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
 from hf_train.hub.access import account_of
 from hf_train.hub.logs import StreamFeed
 from hf_train.hub.repos import Life, published, results
-from hf_train.hub_api import TRANSIENT, make_api, refusal, translated
+from hf_train.hub_api import TRANSIENT, UNREADABLE, make_api, refusal, translated
 from hf_train.ports import Account, LogFeed, Published
 from hf_train.values import Flavor, JobRef, JobSpec, JobState, Secret, Stage, Volume
 
 CANCEL_S = 1.2
 GLANCE_S = 0.8
+LIST_S = 10.0
+"""Longest time for a list of Jobs, all pages of it: a signal may wait for it."""
 
 
 class HuggingFaceHub:
@@ -68,12 +74,13 @@ class HuggingFaceHub:
 
     def submit(self, spec: JobSpec, secrets: Mapping[str, Secret]) -> JobState:
         """Start a Job; one POST, never repeated here."""
+        values = {name: secrets[name].reveal() for name in spec.secrets}
         with translated("the launch"):
             info = self._api.run_job(
                 image=spec.image,
                 command=list(spec.command),
                 env=dict(spec.env),
-                secrets={name: secrets[name].reveal() for name in spec.secrets},
+                secrets=values,
                 flavor=spec.flavor,
                 timeout=spec.timeout_s,
                 attempts=spec.attempts,
@@ -81,7 +88,7 @@ class HuggingFaceHub:
                 volumes=[hub_volume(volume) for volume in spec.volumes],
                 namespace=spec.namespace,
             )
-        return self._state(info)
+            return self._state(info)
 
     def look(self, ref: JobRef) -> JobState:
         """The Job now."""
@@ -106,9 +113,40 @@ class HuggingFaceHub:
 
     def find(self, namespace: str, labels: Mapping[str, str]) -> Sequence[JobState]:
         """Jobs with all of these labels, newest first."""
+        found: list[JobState] = []
+        unread = ""
         with translated("the list of Jobs"):
-            found = [self._state(info) for info in self._api.list_jobs(labels=dict(labels), namespace=namespace)]
+            items = self._list(namespace, labels)
+        for item in items:
+            try:
+                owner = item.get("owner") or {"id": "", "name": namespace, "type": ""}
+                found.append(self._state(JobInfo(**{**item, "owner": owner, "endpoint": self._endpoint})))
+            except UNREADABLE as error:
+                unread = type(error).__name__
+        if unread and not found:  # else "there is none" would be said of the Job that is asked for
+            raise TransientHubError(f"an answer that cannot be read ({unread}) for the list of Jobs")
         return sorted(found, key=lambda state: state.created_at.timestamp() if state.created_at else 0.0, reverse=True)
+
+    def _list(self, namespace: str, labels: Mapping[str, str]) -> list[Any]:
+        """Rows of the list, by a request of our own, on a connection of its own.
+
+        The library's retries five times by itself, for as long as the Hub says, also while a signal waits; and it reads
+        all rows or none (huggingface_hub 2.4.0 `utils/_pagination.py`, `hf_api.py` `list_jobs`).
+        """
+        until = time.monotonic() + LIST_S
+        headers = build_hf_headers(token=self._token.reveal() if self._token else False, library_name="hf-train")
+        params = [("label", f"{name}={value}") for name, value in labels.items()]
+        url: httpx2.URL | str = httpx2.URL(f"{self._endpoint}/api/jobs/{namespace}", params=params)
+        rows: list[Any] = []
+        with httpx2.Client(headers=headers, follow_redirects=True) as client:
+            while url:
+                if (left := until - time.monotonic()) <= 0:
+                    raise TransientHubError(f"no end within {LIST_S:.0f} s for the list of Jobs")
+                answer = client.get(url, timeout=left)
+                hf_raise_for_status(answer)
+                rows += _rows(answer.json())
+                url = answer.links.get("next", {}).get("url", "")
+        return rows
 
     def cancel(self, ref: JobRef) -> None:
         """Cancel, on a connection of its own: the shared one may be stuck in the call that a signal interrupted."""
@@ -121,7 +159,7 @@ class HuggingFaceHub:
                 raise JobGone(ref.id)
             if answer.status_code in TRANSIENT:
                 raise TransientHubError(f"HTTP {answer.status_code}")
-            if answer.is_error:
+            if not answer.is_success:
                 raise refusal("the cancel", answer.status_code, answer.headers.get("X-Error-Message", ""))
 
     def relabel(self, ref: JobRef, labels: Mapping[str, str]) -> None:
@@ -150,20 +188,29 @@ class HuggingFaceHub:
         stage, text = _stage(str(info.status.stage))
         durations = info.durations
         return JobState(
-            ref=JobRef(id=info.id, namespace=info.owner.name, url=info.url),
+            ref=JobRef(id=str(info.id), namespace=info.owner.name, url=info.url),
             stage=stage,
             stage_text=text,
-            message=info.status.message or "",
+            message=str(info.status.message or ""),
             created_at=info.created_at,
             started_at=info.started_at,
             finished_at=info.finished_at,
             queued_s=_seconds(durations.scheduling_secs if durations else None),
             running_s=_seconds(durations.running_secs if durations else None),
-            labels=info.labels or {},
+            labels={str(name): str(value) for name, value in (info.labels or {}).items()},
             image=info.docker_image or info.space_id or "",
             command=tuple(info.command or ()),
             flavor=str(getattr(info.flavor, "value", info.flavor) or ""),
+            env=info.environment or {},
+            secrets=tuple(info.secrets or ()),
+            volumes=tuple(_volume(one) for one in info.volumes or ()),
         )
+
+
+def _rows(body: object) -> list[Any]:
+    if not isinstance(body, list):
+        raise TypeError(type(body).__name__)
+    return body
 
 
 def stored_token() -> Secret | None:
@@ -205,6 +252,17 @@ def hub_volume(volume: Volume) -> HubVolume:
         revision=volume.revision,
         read_only=volume.read_only,
         path=volume.path or None,
+    )
+
+
+def _volume(seen: HubVolume) -> Volume:
+    return Volume(
+        kind=seen.type,
+        source=seen.source,
+        mount=seen.mount_path,
+        revision=seen.revision,
+        read_only=seen.read_only,
+        path=seen.path or "",
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx2
 import pytest
-from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
 from hf_train.errors import ExitCode, JobGone, RefusedByHub, TransientHubError
-from hf_train.hub_api import TRANSIENT, refusal, translated
+from hf_train.hub_api import refusal, translated
 
 JOBS = "https://hub.test/api/jobs/alice"
 
@@ -52,7 +54,7 @@ def test_a_no_without_a_word() -> None:
     assert refusal("a new Job", 402, "").message == "The Hub answered 402 for a new Job."
 
 
-@pytest.mark.parametrize("status", sorted(TRANSIENT))
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 501, 502, 503, 504, 520, 526, 599])
 def test_what_may_be_better_next_time(status: int) -> None:
     with pytest.raises(TransientHubError, match=f"HTTP {status} for a new Job") as caught:
         _translate(_answer(status))
@@ -93,6 +95,21 @@ def test_only_a_job_can_be_gone(url: str, error: type[Exception]) -> None:
 def test_no_answer_is_worth_another_try(error: httpx2.HTTPError) -> None:
     with pytest.raises(TransientHubError, match=f"{type(error).__name__} for a new Job"):
         _translate(error)
+
+
+@pytest.mark.case(67, 76)
+@pytest.mark.parametrize(
+    "error", [json.JSONDecodeError("x", "<html>", 0), KeyError("stage"), TypeError("x"), AttributeError("x")]
+)
+def test_an_answer_that_cannot_be_read_is_worth_another_try(error: Exception) -> None:
+    words = rf"an answer that cannot be read \({type(error).__name__}\) for a new Job"
+    with pytest.raises(TransientHubError, match=words):
+        _translate(error)
+
+
+def test_a_name_that_the_library_does_not_send_is_a_clear_no() -> None:
+    with pytest.raises(RefusedByHub, match="a new Job: no such name"):
+        _translate(HFValidationError("no such name"))
 
 
 def test_a_bug_of_ours_stays_one() -> None:
