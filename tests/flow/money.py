@@ -56,6 +56,7 @@ class MoneyHub(FakeHub):
         state = JobState(
             ref=ref, stage=Stage.SCHEDULING, created_at=self.clock.now(), labels=spec.labels,
             image=spec.image, command=spec.command, flavor=spec.flavor,
+            env=spec.env, secrets=spec.secrets, volumes=spec.volumes,
         )  # fmt: skip
         self.submitted.append((spec, {name: value.reveal() for name, value in secrets.items()}))
         if life.error is None or life.stored:

@@ -12,7 +12,8 @@ import pytest
 from flow.steps import ON_GITHUB, go, request
 from hf_train.errors import Interrupted, TransientHubError
 from hf_train.flow.prepare import prepare
-from hf_train.values import JobRef, JobState, Stage
+from hf_train.inputs.across import LEASE_MOUNT
+from hf_train.values import JobRef, JobState, Stage, Volume
 from support.fakes import START, World
 
 
@@ -29,6 +30,9 @@ def twin(
         image=spec.image,
         command=spec.command,
         flavor=spec.flavor,
+        env=spec.env,
+        secrets=spec.secrets,
+        volumes=spec.volumes,
     )
 
 
@@ -42,6 +46,38 @@ def rival(world: World, monkeypatch: pytest.MonkeyPatch, *jobs: JobState) -> Non
         return find(namespace, labels)
 
     monkeypatch.setattr(world.hub, "find", later)
+
+
+PLANTED: Mapping[str, object] = {
+    "image": "evil",
+    "command": ("evil",),
+    "flavor": "evil",
+    "env": {"PYTHONUNBUFFERED": "1", "LR": "999"},
+    "secrets": ("HF_TOKEN", "OTHER"),
+    "volumes": (Volume(kind="dataset", source="alice/other", mount="/data"),),
+}
+
+
+@pytest.mark.case(70)
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_planted_job_with_our_mark_is_neither_adopted_nor_cancelled(what: str, world: World) -> None:
+    changes: dict[str, Any] = {what: PLANTED[what]}
+    world.hub.existing = [replace(twin(world, 7, -1.0, labels={"hft-nonce": "nonce1", "hft-key": "k"}), **changes)]
+    world.hub.submit_errors = [TransientHubError("reset")]
+    world.hub.submit_stores_before_error = True
+    report, code = go(world)
+    assert (code, world.hub.cancelled, len(world.hub.submitted)) == (0, [], 1)
+    assert report.ref == world.hub.stored[0].ref
+
+
+@pytest.mark.case(69)
+def test_with_or_without_a_lease_the_training_is_the_same(world: World) -> None:
+    older = twin(world, 7, -5.0)
+    lease = Volume(kind="bucket", source="alice/jobs-artifacts", mount=LEASE_MOUNT, read_only=False, path="leases/x")
+    env = {**older.env, "HF_TRAIN_LEASE": "600:x"}
+    world.hub.existing = [replace(older, env=env, volumes=(*older.volumes, lease))]
+    report, _ = go(world)
+    assert report.ref == older.ref
 
 
 @pytest.mark.case(69)
@@ -72,9 +108,9 @@ def test_of_two_jobs_of_one_moment_the_smaller_id_stays(world: World, monkeypatc
 
 
 @pytest.mark.case(70)
-@pytest.mark.parametrize("what", ["image", "command", "flavor"])
+@pytest.mark.parametrize("what", PLANTED)
 def test_a_planted_older_job_is_ignored(what: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes: dict[str, Any] = {what: ("evil",) if what == "command" else "evil"}
+    changes: dict[str, Any] = {what: PLANTED[what]}
     planted = replace(twin(world, 7, -1.0), **changes)
     rival(world, monkeypatch, planted)
     report, _ = go(world)

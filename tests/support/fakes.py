@@ -115,6 +115,7 @@ class FakeHub:
         state = JobState(
             ref=ref, stage=Stage.SCHEDULING, created_at=self.clock.now(), labels=spec.labels,
             image=spec.image, command=spec.command, flavor=spec.flavor,
+            env=spec.env, secrets=spec.secrets, volumes=spec.volumes,
         )  # fmt: skip
         if self.submit_errors:
             error = self.submit_errors.pop(0)

@@ -84,8 +84,9 @@ def _attached(twin: Twin, strays: Strays, snapshot: Snapshot | None) -> Launched
 
 
 def by_nonce(plan: Plan, ports: Ports) -> Sequence[JobState]:
-    """Jobs of this very launch, newest first."""
-    return ports.hub.find(plan.job.namespace, {"hft-nonce": plan.nonce})
+    """Jobs of this very launch, newest first. Labels are free text, so the spec is compared as well."""
+    found = ports.hub.find(plan.job.namespace, {"hft-nonce": plan.nonce})
+    return [one for one in found if twins.matches(one, plan.job)]
 
 
 def remembered(plan: Plan, ports: Ports, job_id: str) -> dict[str, str]:

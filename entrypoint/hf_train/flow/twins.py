@@ -8,21 +8,24 @@ other launch cancels its own Job, before it has left the queue. All launches jud
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
 from hf_train.flow.prepare import patiently
+from hf_train.inputs.across import LEASE_MOUNT
 from hf_train.plan import Plan
+from hf_train.plan.lease import ENV as LEASE_ENV
 from hf_train.plan.lease import LABEL
 from hf_train.ports import Ports
-from hf_train.values import JobSpec, JobState, Stage
+from hf_train.values import JobSpec, JobState, Stage, Volume
 
 LOOK_LIMIT_S = 60.0
 LISTED_AFTER_S = (0.25, 1.0, 2.0)
 """Waits before each look after the POST, until the list shows our own Job: then it shows the older ones as well. The
 first one lets pass what was launched in the very same millisecond, where the ids decide."""
+SNAPSHOTS = "snapshots/"
 KEPT_LABELS = ("hft-mode", LABEL)
 _UNREACHABLE = (LostSight, TransientHubError, RefusedByHub, JobGone)
 
@@ -79,8 +82,33 @@ def take_over(state: JobState, plan: Plan, ports: Ports) -> None:
 
 
 def matches(state: JobState, spec: JobSpec) -> bool:
-    """Whether a Job is what a spec says. Labels are free text, so the spec is compared as well."""
-    return state.image == spec.image and state.command == spec.command and state.flavor == spec.flavor
+    """Whether a Job is what a spec says. Labels are free text, so all that makes the training is compared as well."""
+    return (
+        (state.image, state.command, state.flavor) == (spec.image, spec.command, spec.flavor)
+        and set(state.secrets) == set(spec.secrets)
+        and _own(state.env) == _own(spec.env)
+        and _mounts(state.volumes) == _mounts(spec.volumes)
+    )
+
+
+def _own(env: Mapping[str, str]) -> Mapping[str, str]:
+    """Without the lease: with or without it the training is the same."""
+    return {name: value for name, value in env.items() if name != LEASE_ENV}
+
+
+def _mounts(volumes: Sequence[Volume]) -> set[tuple[str | bool | None, ...]]:
+    """Volumes as they are compared: without the lease, and without the mark of a launch in a writable copy's path."""
+    return {
+        (
+            one.mount.rstrip("/"),
+            one.kind,
+            one.source,
+            one.revision,
+            SNAPSHOTS if not one.read_only and one.path.startswith(SNAPSHOTS) else one.path.strip("/"),
+        )
+        for one in volumes
+        if one.mount != LEASE_MOUNT
+    }
 
 
 def _chosen(found: Sequence[JobState], plan: Plan, context: Context) -> Twin | None:

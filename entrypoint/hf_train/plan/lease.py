@@ -11,6 +11,7 @@ from hf_train.values import JobSpec, Volume
 
 LABEL = "hft-lease"
 FILE = "renewed"
+ENV = "HF_TRAIN_LEASE"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +48,7 @@ def leased(job: JobSpec, lease: Lease, bucket: str) -> JobSpec:
     volume = Volume(kind="bucket", source=bucket, mount=LEASE_MOUNT, read_only=False, path=lease.folder)
     return replace(
         job,
-        env={**job.env, "HF_TRAIN_LEASE": f"{lease.seconds}:{LEASE_MOUNT}/{FILE}"},
+        env={**job.env, ENV: f"{lease.seconds}:{LEASE_MOUNT}/{FILE}"},
         volumes=(*job.volumes, volume),
         labels={**job.labels, LABEL: lease.label},
     )

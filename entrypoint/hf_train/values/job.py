@@ -98,6 +98,9 @@ class JobState:
         image: Its image or Space.
         command: Its command.
         flavor: Its flavor.
+        env: Its environment variables.
+        secrets: Names of its secret environment variables.
+        volumes: What is mounted.
     """
 
     ref: JobRef
@@ -113,6 +116,9 @@ class JobState:
     image: str = ""
     command: tuple[str, ...] = ()
     flavor: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    volumes: tuple[Volume, ...] = ()
 
     @property
     def superseded_by(self) -> str:
