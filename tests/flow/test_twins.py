@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flow.steps import ON_GITHUB, go, request
-from hf_train.errors import Interrupted, TransientHubError
+from hf_train.errors import Interrupted, LostSight, RefusedByHub, TransientHubError
 from hf_train.flow.prepare import prepare
 from hf_train.inputs.across import LEASE_MOUNT
 from hf_train.values import JobRef, JobState, Stage, Volume
@@ -208,3 +208,30 @@ def test_a_signal_does_not_wait_for_a_hub_that_does_not_say_whose_job_it_is(
     monkeypatch.setattr(world.hub, "glance", lambda _ref: None)
     _, code = go(world)
     assert (code, len(world.hub.cancelled)) == (143, 1)
+
+
+@pytest.mark.case(69)
+@pytest.mark.parametrize("bad", [RefusedByHub("Refused", "The Hub answered 403.", ""), TransientHubError("HTTP 503")])
+def test_jobs_that_cannot_be_listed_are_not_paid_for_again(
+    bad: Exception, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = world.hub.find
+
+    def closed(namespace: str, labels: dict[str, str]) -> object:
+        if "hft-key" in labels:
+            raise bad
+        return find(namespace, labels)
+
+    monkeypatch.setattr(world.hub, "find", closed)
+    with pytest.raises(LostSight, match="reuse|runs already"):
+        go(world)
+    assert world.hub.submitted == []
+    assert go(world, request(reuse="never"))[1] == 0
+
+
+@pytest.mark.case(69, 74)
+def test_a_job_in_a_stage_that_we_do_not_know_is_attached_to(world: World) -> None:
+    paused = replace(twin(world, 7, -5.0, Stage.UNKNOWN), stage_text="PAUSED")
+    world.hub.existing = [paused]
+    report, _ = go(world)
+    assert (report.ref, world.hub.submitted) == (paused.ref, [])

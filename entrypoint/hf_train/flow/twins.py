@@ -44,12 +44,20 @@ class Twin:
 
 
 def earlier(plan: Plan, context: Context, ports: Ports) -> Twin | None:
-    """Before the POST: a Job of this very training that runs, or that completed in this workflow run."""
+    """Before the POST: a Job of this very training that runs, or that completed in this workflow run.
+
+    Raises:
+        LostSight: The Hub does not list its Jobs, so this training may run already and would be paid for twice.
+    """
     wanted = {"hft-key": plan.key}
     try:
         found = patiently(ports.clock, lambda: ports.hub.find(plan.job.namespace, wanted), limit_s=LOOK_LIMIT_S)
-    except _UNREACHABLE:
-        return None
+    except _UNREACHABLE as error:
+        raise LostSight(
+            "Running Jobs not known",
+            f"The Hub does not say whether this training runs already ({error}); nothing was launched.",
+            "Try again later, or set reuse: never to launch without looking.",
+        ) from error
     return _chosen(found, plan, context)
 
 
@@ -115,7 +123,7 @@ def _chosen(found: Sequence[JobState], plan: Plan, context: Context) -> Twin | N
     """The oldest live Job; else one that completed in this workflow run."""
     same = sorted((one for one in found if matches(one, plan.job)), key=_age)
     for state in same:
-        if not state.stage.is_terminal and state.stage is not Stage.UNKNOWN:
+        if not state.stage.is_terminal:  # a stage that we do not know may be billed
             return Twin(state=state, why=f"Attached to Job {state.ref.id}, which already runs this very training.")
     for state in same:
         if state.stage is Stage.COMPLETED and context.run_id and state.labels.get("hft-run") == context.run_id:
