@@ -204,9 +204,6 @@ class HuggingFaceHub:
             env=info.environment or {},
             secrets=tuple(info.secrets or ()),
             volumes=tuple(_volume(one) for one in info.volumes or ()),
-            env=info.environment or {},
-            secrets=tuple(info.secrets or ()),
-            volumes=tuple(_volume(one) for one in info.volumes or ()),
         )
 
 
@@ -255,17 +252,6 @@ def hub_volume(volume: Volume) -> HubVolume:
         revision=volume.revision,
         read_only=volume.read_only,
         path=volume.path or None,
-    )
-
-
-def _volume(seen: HubVolume) -> Volume:
-    return Volume(
-        kind=seen.type,
-        source=seen.source,
-        mount=seen.mount_path,
-        revision=seen.revision,
-        read_only=seen.read_only,
-        path=seen.path or "",
     )
 
 
