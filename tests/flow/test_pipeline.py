@@ -353,6 +353,7 @@ def test_case_76_an_outage_that_lasts_is_lost_sight_without_a_cancel(world: Worl
 @pytest.mark.case(64)
 def test_case_64_a_job_that_is_gone(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (60.0, JobGone("x"))]
+    world.clock.on_sleep = lambda now: world.hub.stored.clear() if now > 60 else None
     assert go(world)[1] == 4
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flow.steps import go, report_json, request
-from hf_train.errors import RefusedByHub, TransientHubError
+from hf_train.errors import JobGone, RefusedByHub, TransientHubError
 from hf_train.flow.watch import reason_of
 from hf_train.values import Flavor, JobRef, JobState, Reason, Stage
 from support.fakes import START, FakeHub, Step, World
@@ -215,3 +215,57 @@ def test_where_the_log_ends_is_no_verdict(lives: str, stage: Stage, code: int, w
     world.hub.life = at.get(lives, [(0.0, Stage.RUNNING), (30.0, stage)])
     world.hub.log = [] if lives == "never" else [(1.0, STEP)]
     assert go(world)[1] == code
+
+
+@pytest.mark.case(71, 76)
+def test_a_job_that_nobody_can_see_is_not_cancelled_for_want_of_hardware(world: World) -> None:
+    """It may have been running for long."""
+    world.hub.life = [(0.0, Stage.SCHEDULING), (1.0, BAD), (900.0, Stage.RUNNING), (1000.0, Stage.COMPLETED)]
+    _, code = go(world, request(queue_timeout="5m"))
+    assert (code, world.hub.cancelled) == (0, [])
+
+
+@pytest.mark.case(71)
+@pytest.mark.parametrize(("again_s", "code"), [(1200.0, 0), (1600.0, 75)])
+def test_a_second_wait_for_hardware_is_counted_anew(again_s: float, code: int, world: World) -> None:
+    world.hub.life = [
+        (0.0, Stage.RUNNING),
+        (1000.0, Stage.SCHEDULING),
+        (again_s, Stage.RUNNING),
+        (again_s + 60, Stage.COMPLETED),
+    ]
+    _, got = go(world, request(queue_timeout="5m"))
+    assert (got, len(world.hub.cancelled)) == (code, int(code == 75))
+    assert world.clock.seconds >= 1300 or code == 0
+
+
+GONE = JobGone("x")
+
+
+@pytest.mark.case(64)
+@pytest.mark.parametrize(
+    "life",
+    [
+        [(0.0, Stage.RUNNING), (60.0, GONE), (100.0, Stage.RUNNING), (400.0, Stage.COMPLETED)],
+        [(0.0, Stage.RUNNING), (60.0, GONE), (62.0, BAD), (150.0, GONE), (152.0, BAD), (200.0, Stage.COMPLETED)],
+        [(0.0, Stage.RUNNING), (60.0, GONE), (600.0, Stage.COMPLETED)],
+    ],
+    ids=["a short one", "two with an outage between", "the list knows it"],
+)
+def test_a_404_is_not_yet_a_deleted_job(life: list[tuple[float, Step]], world: World) -> None:
+    world.hub.life = life
+    assert go(world)[1] == 0
+
+
+@pytest.mark.case(64, 76)
+def test_a_404_that_no_list_confirms_is_lost_sight(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.hub.life = [(0.0, Stage.RUNNING), (60.0, GONE)]
+    find = world.hub.find
+
+    def broken(namespace: str, labels: dict[str, str]) -> object:
+        if world.clock.seconds > 60:
+            raise BAD
+        return find(namespace, labels)
+
+    monkeypatch.setattr(world.hub, "find", broken)
+    assert go(world)[1] == 75

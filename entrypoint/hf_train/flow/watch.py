@@ -18,7 +18,8 @@ FIRST_POLL_S = 1.0
 LAST_POLL_S = 30.0
 POLL_GROWTH = 1.6
 OUTAGE_TOLERANCE_S = 1800.0
-GONE_AFTER_S = 10.0
+GONE_AFTER_S = 60.0
+GONE_POLL_S = 5.0
 DRAIN_S = 15.0
 RECONNECT_AFTER_LOOKS = 4
 TAKE_S = 1.0
@@ -75,6 +76,7 @@ class Watcher:
     _began: float = field(default=0.0, init=False)
     _next_look: float = field(default=0.0, init=False)
     _interval: float = field(default=FIRST_POLL_S, init=False)
+    _queued_since: float = field(default=0.0, init=False)
     _looks: int = field(default=0, init=False)
     _outage_since: float | None = field(default=None, init=False)
     _gone_since: float | None = field(default=None, init=False)
@@ -86,7 +88,7 @@ class Watcher:
 
     def run(self) -> Outcome:
         """Follow to the end. The Job is cancelled here only by the queue's or the watch's own limit."""
-        self._began = self._next_look = self._last_word = self.clock.monotonic()
+        self._began = self._next_look = self._last_word = self._queued_since = self.clock.monotonic()
         try:
             while True:
                 if (outcome := self._look_if_due()) is not None:
@@ -111,6 +113,9 @@ class Watcher:
         except RefusedByHub as error:
             self.console.warning("Lost sight of the Job", f"{error.message} The Job may still run: {self.ref.url}")
             return self._outcome(Reason.LOST_SIGHT)
+        return self._looked(now, state)
+
+    def _looked(self, now: float, state: JobState) -> Outcome | None:
         self._outage_since = self._gone_since = None
         if state.stage.is_terminal:
             self._drain()
@@ -120,7 +125,16 @@ class Watcher:
         if self._looks_since_end is not None:
             self._looks_since_end += 1
         self._wait_longer(now)
-        return None
+        return self._queued(now) if state.stage is Stage.SCHEDULING else None
+
+    def _queued(self, now: float) -> Outcome | None:
+        """Without hardware for too long, and by a look of this moment: nothing that may run is cancelled here."""
+        deadline = self._queued_since + self.policy.queue_timeout_s
+        if now < deadline:
+            self._next_look = min(self._next_look, deadline)
+            return None
+        self.console.info(f"No hardware after {now - self._queued_since:.0f} s; cancelling (waiting was not billed).")
+        return self._cancelled(Reason.QUEUE_TIMEOUT)
 
     def _wait_longer(self, now: float, at_least_s: float = 0.0) -> None:
         """Set the next look. Each Job has a rhythm of its own, made from its id."""
@@ -132,6 +146,7 @@ class Watcher:
     def _observe(self, state: JobState) -> None:
         if self.seen is None or self.seen.stage is not state.stage:
             self._interval = FIRST_POLL_S
+            self._queued_since = self._queued_since if self.seen is None else self.clock.monotonic()
             message = f" ({state.message})" if state.message else ""
             self.console.info(f"{state.stage_text or state.stage.value}{message}")
         if state.stage is Stage.UNKNOWN and state.stage_text not in self._strange:
@@ -143,6 +158,7 @@ class Watcher:
             self._feed = self.hub.follow(self.ref)
 
     def _outage(self, now: float, error: TransientHubError) -> Outcome | None:
+        self._gone_since = None
         if self._outage_since is None:
             self._outage_since = now
             self.console.info(f"The Hub does not answer ({error}); the Job goes on, asking again.")
@@ -153,22 +169,29 @@ class Watcher:
         return None
 
     def _gone(self, now: float) -> Outcome | None:
-        """A 404 right after the launch is a replica that lags; one that lasts is a deleted Job."""
+        """A 404 right after the launch is a replica that lags; one that lasts, by the list too, a deleted Job."""
         if self._gone_since is None:
             self._gone_since = now
-        if now - self._gone_since >= GONE_AFTER_S:
-            if self.seen is not None:
-                self.seen = replace(self.seen, stage=Stage.DELETED)
-            return self._outcome(Reason.DELETED_ON_HUB)
-        self._next_look = now + GONE_AFTER_S / 2
-        return None
+        self._next_look = now + GONE_POLL_S
+        if now - self._gone_since < GONE_AFTER_S:
+            return None
+        try:
+            found = self.hub.find(self.ref.namespace, {"hf-train": "1"})  # its mark may be another run's by now
+        except (TransientHubError, RefusedByHub, JobGone) as error:
+            if now - self._gone_since > OUTAGE_TOLERANCE_S:
+                self.console.warning("Lost sight of the Job", f"{error}. The Job may still run: {self.ref.url}")
+                return self._outcome(Reason.LOST_SIGHT)
+            self._next_look = now + LAST_POLL_S
+            return None
+        listed = next((one for one in found if one.ref.id == self.ref.id), None)
+        if listed is not None:
+            return self._looked(now, listed)
+        if self.seen is not None:
+            self.seen = replace(self.seen, stage=Stage.DELETED)
+        return self._outcome(Reason.DELETED_ON_HUB)
 
     def _limits(self) -> Outcome | None:
         waited = self.clock.monotonic() - self._began
-        queued = self.seen is None or self.seen.stage is Stage.SCHEDULING
-        if queued and waited > self.policy.queue_timeout_s:
-            self.console.info(f"No hardware after {waited:.0f} s; cancelling (waiting was not billed).")
-            return self._cancelled(Reason.QUEUE_TIMEOUT)
         if self.policy.watch_s is None or waited <= self.policy.watch_s:
             return None
         if self.policy.on_watch_timeout == "cancel":
