@@ -36,6 +36,8 @@ def inputs(**flags: Any) -> Inputs:
         ({"timeout": "2h", "watch_timeout": "1h"}, Context(), "follows it for 3600 s only"),
         ({"timeout": "2h", "watch_timeout": "1h"}, SELF_HOSTED, "follows it for 3600 s only"),
         ({"watch_timeout": "6h"}, ON_GITHUB, ""),
+        ({"timeout": "2h", "attempts": "2"}, ON_GITHUB, ""),
+        ({"timeout": "2h", "attempts": "3"}, ON_GITHUB, "may run for 21600 s (3 attempts)"),
         ({"watch_timeout": "361m"}, ON_GITHUB, "longer than the 6 hours"),
         ({"watch_timeout": "100h"}, SELF_HOSTED, ""),
     ],
@@ -58,6 +60,7 @@ def test_a_watch_that_ends_too_early_is_told_before_the_launch(
         ({"timeout": "8h", "on_watch_timeout": "fail"}, True),
         ({"timeout": "8h", "on_watch_timeout": "cancel"}, False),
         ({"timeout": "1h", "on_watch_timeout": "detach"}, False),
+        ({"timeout": "2h", "attempts": "3", "on_watch_timeout": "detach"}, True),
     ],
 )
 def test_a_job_that_may_outlive_its_step_is_labelled(flags: dict[str, Any], expected: bool) -> None:

@@ -13,7 +13,7 @@ from hf_train.flow.reporter import Reporter
 from hf_train.flow.spend import earlier, problem
 from hf_train.inputs import Inputs
 from hf_train.plan import Plan, usd
-from hf_train.plan.watching import watch_limit
+from hf_train.plan.watching import longest, watch_limit
 from hf_train.ports import Ports
 from hf_train.report import Phase, Report, verdict_of
 from hf_train.report.words import duration
@@ -129,7 +129,7 @@ class _Runner:
                 f"{usd(spent)} were spent, one more Job can cost {usd(worst)}, and max-cost is {usd(budget.max_usd)}."
             )
         limit = watch_limit(self.request.inputs, self.request.context)
-        if limit is not None and self._elapsed() + plan.job.timeout_s > limit:
+        if limit is not None and self._elapsed() + longest(self.request.inputs) > limit:
             return f"this step follows Jobs for {duration(limit)} only (watch-timeout)."
         if budget.max_pr_usd is not None or budget.max_day_usd is not None:
             jobs = earlier(self.request.context, plan.job.namespace, self.ports)
@@ -144,7 +144,7 @@ class _Runner:
         limit = watch_limit(from_now.inputs, from_now.context)
         if limit is not None:
             left = max(1, int(limit - self._elapsed()))
-            policy = from_now.inputs.on_watch_timeout or ("fail" if from_now.inputs.timeout > left else None)
+            policy = from_now.inputs.on_watch_timeout or ("fail" if longest(from_now.inputs) > left else None)
             changed = replace(from_now.inputs, watch_timeout=left, on_watch_timeout=policy)
             from_now = replace(from_now, inputs=changed)
         self.request = from_now

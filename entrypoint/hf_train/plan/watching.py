@@ -13,6 +13,11 @@ HOSTED_WATCH_S = int(5.5 * 3600)
 """Half an hour of the six is kept for what comes before and after the watch."""
 
 
+def longest(inputs: Inputs) -> int:
+    """Seconds that the Job may run: each of its attempts has the whole timeout."""
+    return inputs.timeout * (inputs.attempts or 1)
+
+
 def watch_limit(inputs: Inputs, context: Context) -> int | None:
     """Seconds that this step follows the Job; None for no limit."""
     if inputs.mode == "detach":
@@ -29,9 +34,10 @@ def watch_problems(inputs: Inputs, context: Context) -> Sequence[str]:
             "take 5h30m, or mode: detach with hf-train collect"
         )
     limit = watch_limit(inputs, context)
-    if limit is not None and inputs.timeout > limit and inputs.on_watch_timeout is None:
+    if limit is not None and longest(inputs) > limit and inputs.on_watch_timeout is None:
+        times = f" ({inputs.attempts} attempts)" if (inputs.attempts or 1) > 1 else ""
         problems.append(
-            f"on-watch-timeout: the Job may run for {inputs.timeout} s, but this step follows it for {limit} s only "
+            f"on-watch-timeout: the Job may run for {longest(inputs)} s{times}, but this step follows it for {limit} s only "
             "(watch-timeout); say what happens then: detach, cancel or fail"
         )
     return problems
@@ -42,4 +48,4 @@ def outlives(inputs: Inputs, context: Context) -> bool:
     if inputs.mode == "detach" or inputs.on_cancel == "keep":
         return True
     limit = watch_limit(inputs, context)
-    return limit is not None and inputs.timeout > limit and inputs.on_watch_timeout in {"detach", "fail"}
+    return limit is not None and longest(inputs) > limit and inputs.on_watch_timeout in {"detach", "fail"}
