@@ -80,6 +80,7 @@ def smoke_inputs(inputs: Inputs) -> Inputs:
         baseline="none",
         gate=(),
         mode="wait",
+        on_watch_timeout="cancel",  # the full run waits for its end, and nobody else would
         on_cancel="cancel",
     )
 

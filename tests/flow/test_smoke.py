@@ -173,3 +173,11 @@ def test_a_smoke_run_that_the_platform_ended_is_tried_again(world: World) -> Non
     report, code, hub = _go(world, [lost, SMOKE, Life(seconds=60)], retry="1")
     assert (code, hub.posts) == (0, 3)
     assert [one.kind for one in report.earlier] == ["try", "smoke"]
+
+
+@pytest.mark.parametrize("mode", ["detach", "fail"])
+def test_a_smoke_run_that_outlives_its_watch_is_ended_and_not_green(mode: str, world: World) -> None:
+    """Its log without an end tells nothing, and the full run is not launched by anybody else."""
+    report, code, hub = _go(world, [Life(seconds=200)], watch_timeout="1m", on_watch_timeout=mode)
+    assert (code, hub.posts, len(hub.cancelled)) == (75, 1, 1)
+    assert any("full run was not launched" in problem for problem in report.problems)
