@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from flow.steps import go, report_json, request
 from flow.test_twins import rival, twin
-from hf_train.errors import TransientHubError
+from hf_train.errors import Interrupted, TransientHubError
 from hf_train.values import JobRef, Stage
 from support.fakes import World
 
@@ -65,3 +67,39 @@ def test_a_time_out_whose_cancel_is_not_taken_at_once(
     late = until_s > 1e6
     assert (said, world.files.state is not None, len(world.hub.cancelled)) == (late, late, 0 if late else 1)
     assert not (world.files.state or {}).get("spare")
+
+
+@pytest.mark.case(66)
+@pytest.mark.parametrize("late_s", [50.0, 200.0])
+def test_a_post_that_takes_effect_late_makes_no_second_job(late_s: float, world: World) -> None:
+    world.hub.submit_errors = [TransientHubError("timed out")]
+    world.hub.life = [(0.0, Stage.RUNNING), (180.0, Stage.COMPLETED)]
+
+    def effect(now: float) -> None:
+        if now >= late_s and not world.hub.existing and world.hub.stored:
+            ref = JobRef(id="f" * 24, namespace="alice", url="https://hub.test/jobs/alice/f")
+            world.hub.existing = [replace(world.hub.stored[0], ref=ref)]
+
+    world.clock.on_sleep = effect
+    report, code = go(world)
+    assert (code, report.ref) == (0, world.hub.stored[0].ref)
+    if late_s < 180:
+        assert set(world.hub.cancelled) == {"f" * 24}
+    assert world.files.state is None
+
+
+@pytest.mark.case(55, 66)
+def test_a_signal_after_an_unclear_launch_leaves_the_cleanup_armed(world: World) -> None:
+    world.hub.submit_errors = [TransientHubError("timed out")]
+    world.hub.life = [(0.0, Stage.RUNNING)]
+
+    def strike(now: float) -> None:
+        if now > 60:
+            world.clock.on_sleep = None
+            raise Interrupted(15)
+
+    world.clock.on_sleep = strike
+    report, code = go(world)
+    assert (code, world.hub.cancelled) == (143, [world.hub.stored[0].ref.id])
+    assert any("a second Job may run" in problem for problem in report.problems)
+    assert world.files.state is not None

@@ -23,6 +23,8 @@ from hf_train.text.untrusted import Redactor
 from hf_train.values import JobRef, JobState, Secret
 
 CANCEL_PATIENCE_S = 30.0
+LATE_WAITS_S = (0.0, 5.0, 10.0, 15.0, 30.0)
+"""Waits before each look for the Job of a launch that was cut off: its POST may take effect a minute later."""
 
 
 def cancel(
@@ -99,8 +101,13 @@ def _cancel_leftover(
         console.info("The run was on another Hub (an embedded one ends with its run); nothing is cancelled here.")
         return None, "Its Job was on another Hub."
     hub = HuggingFaceHub(endpoint, token)
+    clock, found = SystemClock(), list[JobState]()
     try:
-        found = hub.find(state.get("namespace", ""), {"hft-nonce": nonce})
+        for wait in LATE_WAITS_S if not state.get("job-id") else LATE_WAITS_S[:1]:
+            clock.sleep(wait)
+            found = [*hub.find(state.get("namespace", ""), {"hft-nonce": nonce})]
+            if any(not one.stage.is_terminal for one in found):
+                break
     except (TransientHubError, RefusedByHub, JobGone) as error:
         console.warning("Cleanup", f"The Hub could not be asked ({error}); look for the label hft-nonce={nonce}.")
         return None, "The Hub could not be asked about its Job."

@@ -70,7 +70,7 @@ def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, s
     try:
         check_after(plan, context, ports, state)
     except RefusedByPolicy as error:
-        if left := strays.settle(hurry=False):  # the cleanup stays armed
+        if left := strays.settle(state.ref, hurry=False):  # the cleanup stays armed
             raise LostSight(error.title, "\n".join((error.message, *left)), error.hint) from error
         raise
     return Launched(state=state, snapshot=snapshot, strays=strays)
@@ -107,7 +107,7 @@ def _submit_once(prepared: Prepared, ports: Ports, strays: Strays) -> JobState:
                 raise RefusedByHub("Not found", f"The Hub has no namespace {plan.job.namespace!r}.", "") from error
             raise
         except TransientHubError as error:
-            unclear = str(error)
+            unclear, strays.unclear = str(error), True
             ports.console.info(f"No clear answer to the launch ({error}); looking for the Job before anything else.")
             if (adopted := _adopt(strays, unclear)) is not None:
                 return adopted

@@ -186,11 +186,11 @@ class _Run:
         hurry = outcome.signum is not None
         again = outcome.cancel_wanted and not outcome.cancel_confirmed and not hurry
         confirmed = outcome.cancel_confirmed or (again and strays.cancel(ref))
-        left = strays.settle(hurry=hurry)
+        left = strays.settle(ref, hurry=hurry)
         confirmed = confirmed or (again and not any(ref.url in words for words in left))
         if left or (outcome.cancel_wanted and not confirmed):
             kept = {} if outcome.cancel_wanted else {"spare": ref.id}
-            self.ports.files.remember({**remembered(self.plan, self.ports, ref.id), **kept})
+            self.ports.files.remember({**remembered(self.plan, self.ports, "" if strays.unclear else ref.id), **kept})
         else:
             self.ports.files.forget()
         return replace(outcome, cancel_confirmed=confirmed), left
@@ -266,7 +266,7 @@ class _Run:
         frames.feed(redacted.split("\n"))
 
     def _live(self, base: Report, state: JobState, reader: LogReader, keeper: Keeper | None, strays: Strays) -> None:
-        strays.look()
+        strays.look(state.ref)
         if keeper is not None:
             keeper.seen(state)
         if state.stage is Stage.SCHEDULING:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hf_train.errors import JobGone, RefusedByHub, TransientHubError
+from hf_train.flow.twins import matches
 from hf_train.flow.watch import cancel
 from hf_train.plan import Plan
 from hf_train.ports import Ports
@@ -26,10 +28,12 @@ class Strays:
     Attributes:
         plan: The launch.
         ports: The world.
+        unclear: Whether a POST had no clear answer: its Job may appear minutes later.
     """
 
     plan: Plan
     ports: Ports
+    unclear: bool = False
     _refs: dict[str, JobRef] = field(default_factory=dict, init=False)
     _next: float = field(default=0.0, init=False)
 
@@ -41,29 +45,51 @@ class Strays:
         self._refs[ref.id] = ref
         return False
 
-    def look(self) -> None:
+    def look(self, followed: JobRef) -> None:
         """Called after each look at the Job that is followed: try again, at most twice a minute."""
         now = self.ports.clock.monotonic()
         if now < self._next:
             return
         self._next = now + EVERY_S
+        self._late(followed)
         self._again()
 
-    def settle(self, *, hurry: bool) -> Sequence[str]:
+    def settle(self, followed: JobRef, *, hurry: bool) -> Sequence[str]:
         """The last tries, for less than a minute; one only when this step was told to stop.
 
         Returns:
             What may still run, in words; empty when nothing does.
         """
+        asked = not self.unclear if hurry else self._late(followed)
+        left = [] if asked else [self._unasked]
         for wait in LAST_WAITS_S[: 1 if hurry else None]:
             if not self._refs:
                 break
             self.ports.clock.sleep(wait)
             self._again()
-        return [
+        return left + [
             f"Job {ref.id} may still run: the Hub did not confirm its cancel. Cancel it by hand: {ref.url}"
             for ref in self._refs.values()
         ]
+
+    @property
+    def _unasked(self) -> str:
+        return (
+            f"The launch had no clear answer, so a second Job may run: look for the label hft-nonce={self.plan.nonce}."
+        )
+
+    def _late(self, followed: JobRef) -> bool:
+        """Cancel what an unclear POST made besides the followed Job. Returns whether the Hub said what there is."""
+        if not self.unclear:
+            return True
+        try:
+            found = self.ports.hub.find(self.plan.job.namespace, {"hft-nonce": self.plan.nonce})
+        except (TransientHubError, RefusedByHub, JobGone):
+            return False
+        for one in found:
+            if one.ref.id != followed.id and not one.stage.is_terminal and matches(one, self.plan.job):
+                self.cancel(one.ref)
+        return True
 
     def _again(self) -> None:
         for ref in tuple(self._refs.values()):
