@@ -37,8 +37,8 @@ def watch_problems(inputs: Inputs, context: Context) -> Sequence[str]:
     if limit is not None and longest(inputs) > limit and inputs.on_watch_timeout is None:
         times = f" ({inputs.attempts} attempts)" if (inputs.attempts or 1) > 1 else ""
         problems.append(
-            f"on-watch-timeout: the Job may run for {longest(inputs)} s{times}, but this step follows it for {limit} s only "
-            "(watch-timeout); say what happens then: detach, cancel or fail"
+            f"on-watch-timeout: the Job may run for {longest(inputs)} s{times}, but this step follows it for "
+            f"{limit} s only (watch-timeout); say what happens then: detach, cancel or fail"
         )
     return problems
 
