@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -26,6 +26,7 @@ class RunFiles:
         report_dir: Folder of the report, or None.
         state_file: What the cleanup step reads, or None.
         redact: Takes secrets out of text.
+        tell: Says what could not be written.
     """
 
     def __init__(
@@ -36,12 +37,15 @@ class RunFiles:
         report_dir: Path | None,
         state_file: Path | None,
         redact: Redactor,
+        tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._output_file = Path(output_file) if output_file else None
         self._summary_file = Path(summary_file) if summary_file else None
         self._dir = report_dir
         self._state_file = state_file
         self._redact = redact
+        self._tell = tell
+        self._told: set[str] = set()
         self._log: TextIO | None = None
         self._summary_start: int | None = None
 
@@ -54,14 +58,17 @@ class RunFiles:
             safe = self._redacted(value)[:MAX_OUTPUT]
             delimiter = f"ghd_{secrets.token_hex(32)}"
             rows.append(f"{name}<<{delimiter}\n{safe}\n{delimiter}\n")
-        with self._output_file.open("a", encoding="utf-8", errors="replace", newline="") as stream:
+        with (
+            self._tolerated("GITHUB_OUTPUT"),
+            self._output_file.open("a", encoding="utf-8", errors="replace", newline="") as stream,
+        ):
             stream.write("".join(rows))
 
     def summary(self, markdown: str) -> None:
         """Write the job summary of this step. The runner drops one over 1 MiB whole, so it is kept below."""
         if self._summary_file is not None:
             encoded = self._redact(markdown).encode("utf-8", "replace")[:MAX_SUMMARY]
-            with self._summary_file.open("ab") as stream:
+            with self._tolerated("the job summary"), self._summary_file.open("ab") as stream:
                 if self._summary_start is None:
                     self._summary_start = stream.tell()  # other tools may have written to it in this step
                 stream.truncate(self._summary_start)
@@ -71,6 +78,10 @@ class RunFiles:
         """Append to `job.log`, redacted, otherwise as the Job printed it."""
         if self._dir is None:
             return
+        with self._tolerated("job.log"):
+            self._write_log(lines)
+
+    def _write_log(self, lines: Sequence[str]) -> None:
         if self._log is None:
             self._log = self._new("job.log")
         self._log.write("".join(f"{redacted_line(line, self._redact)}\n" for line in lines))
@@ -79,9 +90,22 @@ class RunFiles:
         """Write a file of the report."""
         if self._dir is None:
             return ""
-        with self._new(name) as stream:
-            stream.write(self._redacted(content))
-        return str(self._dir / name)
+        written: list[Path] = []
+        with self._tolerated(name):
+            with self._new(name) as stream:
+                stream.write(self._redacted(content))
+            written.append(self._dir / name)
+        return "".join(map(str, written))
+
+    @contextlib.contextmanager
+    def _tolerated(self, what: str) -> Iterator[None]:
+        """A file that cannot be written (a full disk, a name that is taken) is told once, and changes no verdict."""
+        try:
+            yield
+        except OSError as error:
+            if what not in self._told:
+                self._told.add(what)
+                self._tell(f"{what} could not be written: {error.strerror or type(error).__name__}")
 
     def _new(self, name: str) -> TextIO:
         """A fresh file of the report. What has its name goes first: it may be a link that a commit holds."""
@@ -136,7 +160,8 @@ class RunFiles:
             with contextlib.suppress(OSError):
                 self.log([])
         if self._log is not None:
-            self._log.close()
+            with self._tolerated("job.log"):
+                self._log.close()
 
 
 def read_state(path: Path) -> Mapping[str, str]:

@@ -133,6 +133,7 @@ def ports_of(
         report_dir=_report_dir(inputs, context),
         state_file=_state_file(environ),
         redact=redact,
+        tell=lambda text: console.warning("Report", text),
     )
     stack.callback(files.close)
     pulls = people = None

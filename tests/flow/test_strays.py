@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from flow.steps import go, report_json, request
+from flow.steps import ON_GITHUB, go, report_json, request
 from flow.test_twins import rival, twin
 from hf_train.errors import Interrupted, TransientHubError
 from hf_train.values import JobRef, Stage
@@ -61,7 +61,7 @@ def test_a_time_out_whose_cancel_is_not_taken_at_once(
     world.hub.life = [(0.0, Stage.SCHEDULING if why == "queue" else Stage.RUNNING)]
     deaf(world, monkeypatch, until_s)
     flags = {"queue_timeout": "5m"} if why == "queue" else {"watch_timeout": "5m", "on_watch_timeout": "cancel"}
-    report, code = go(world, request(**flags))
+    report, code = go(world, request(ON_GITHUB, None, **flags))
     assert (code, report.ref is not None) == (75, True)
     said = any("may still run" in problem for problem in report_json(world)["problems"])
     late = until_s > 1e6

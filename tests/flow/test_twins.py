@@ -192,7 +192,7 @@ def test_only_the_owner_cancels(how: str, whose: str, world: World) -> None:
                 before(seconds)
 
         world.clock.on_sleep = taken
-    report, code = go(world, request(**flags))
+    report, code = go(world, request(ON_GITHUB, None, **flags))
     assert code == (143 if how == "signal" else 75)
     assert world.hub.cancelled == ([f"{7:024d}"] if whose == "ours by now" else [])
     assert report.outcome is not None

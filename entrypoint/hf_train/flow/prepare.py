@@ -30,6 +30,8 @@ from hf_train.values import Attempt, Flavor, JobState, Secret, Stage
 
 T = TypeVar("T")
 PATIENCE_S = 600.0
+LONGEST_PAUSE_S = 60.0
+"""However long a Hub asks to wait: a step that is silent for an hour is of no use, and the Job bills on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -241,7 +243,7 @@ def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_
             return call()
         except TransientHubError as error:
             waited = clock.monotonic() - began
-            wait = max(pause, error.retry_after_s or 0.0)
+            wait = min(max(pause, error.retry_after_s or 0.0), LONGEST_PAUSE_S)
             if waited + wait > limit_s:
                 raise LostSight(
                     "Hub not reached", f"{error}; gave up after {waited:.0f} s.", "Try again later."

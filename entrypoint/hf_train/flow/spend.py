@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
-from hf_train.flow.watch import cancel
+from hf_train.flow.watch import LONGEST_PAUSE_S, cancel
 from hf_train.plan import Plan, label, usd
 from hf_train.plan.spending import job_usd, spent
 from hf_train.ports import Ports
@@ -43,7 +43,7 @@ def earlier(context: Context, namespace: str, ports: Ports) -> tuple[JobState, .
             return tuple(ports.hub.find(namespace, labels))
         except TransientHubError as error:
             if attempt + 1 < TRIES:
-                ports.clock.sleep(max(1.0, error.retry_after_s or 0.0))
+                ports.clock.sleep(min(max(1.0, error.retry_after_s or 0.0), LONGEST_PAUSE_S))
         except (RefusedByHub, JobGone):
             return None
     return None

@@ -15,6 +15,8 @@ from hf_train.ports import Clock, Console, Hub, LogFeed
 from hf_train.values import JobRef, JobState, Outcome, Reason, Stage
 
 FIRST_POLL_S = 1.0
+LONGEST_PAUSE_S = 60.0
+"""However long a Hub asks to wait: the end of the Job is to be seen within a minute."""
 LAST_POLL_S = 30.0
 POLL_GROWTH = 1.6
 OUTAGE_TOLERANCE_S = 1800.0
@@ -165,7 +167,7 @@ class Watcher:
         if now - self._outage_since > OUTAGE_TOLERANCE_S:
             self.console.warning("Lost sight of the Job", f"No answer for 30 minutes; it may still run: {self.ref.url}")
             return self._outcome(Reason.LOST_SIGHT)
-        self._wait_longer(now, error.retry_after_s or 0.0)
+        self._wait_longer(now, min(error.retry_after_s or 0.0, LONGEST_PAUSE_S))
         return None
 
     def _gone(self, now: float) -> Outcome | None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import requests
-from github import Auth, BadAttributeException, Github, GithubException, UnknownObjectException
+from github import Auth, Github, GithubException, UnknownObjectException
 from github.GithubObject import NotSet
 from github.IssueComment import IssueComment
 from github.Repository import Repository
@@ -17,7 +17,8 @@ from hf_train.report import age
 from hf_train.values import Annotation, Secret
 
 TIMEOUT_S = 15
-_FAILURES = (GithubException, BadAttributeException, requests.RequestException, ValueError)
+_FAILURES = (Exception,)
+"""Whatever reading an answer raises: PyGithub trusts each to be JSON of the right form. A signal is no `Exception`."""
 MAX_COMMENTS = 3000
 UNNAMED_PAUSE_S = 60.0
 """GitHub: without `retry-after` and with requests left, wait at least one minute (REST docs, secondary rate limits)."""
@@ -209,7 +210,8 @@ class GitHubPulls:
                 if _pause_of(error):
                     raise  # not a no: a person's token asked too often
                 self._login = ""
-        author = comment.user.login
+        user: object = comment.user  # None for an account that is gone, whatever its annotation says
+        author = comment.user.login if user else ""
         return author == self._login if self._login else author.endswith("[bot]")
 
 

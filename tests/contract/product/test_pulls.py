@@ -12,9 +12,12 @@ from unittest import mock
 import pytest
 from github.Issue import Issue
 from github.IssueComment import IssueComment
+from github.Requester import Requester
 
 from hf_train.github import pulls
+from hf_train.github.people import GitHubPeople
 from hf_train.github.pulls import GitHubPulls
+from hf_train.github.runs import GitHubRuns
 from hf_train.values import Annotation, Secret
 from support import events
 from support.github_stub import GitHubStub, Token
@@ -426,3 +429,36 @@ def test_a_cancelled_run_closes_its_comment(step: Product, account: Hub, github:
     (body,) = bodies(github)
     assert "ancelled" in body.splitlines()[2]
     assert json.dumps(done.report)
+
+
+@pytest.mark.case(93)
+def test_a_comment_of_nobody_with_our_marker_is_not_ours(client: GitHubPulls, github: GitHubStub) -> None:
+    github.state.add_comment(github.state.repos["octo/proj"], 7, f"{KEY}\npasted", "ghost")
+    with mock.patch.object(IssueComment, "user", None):
+        url, problem = client.upsert_comment(7, KEY, f"{KEY}\none")
+        assert (bool(url), problem) == (True, "")
+        assert client.previous_comment(7, KEY) == ""
+
+
+@pytest.mark.case(91)
+def test_a_page_instead_of_json_is_a_problem_in_words(step: Product, github: GitHubStub, account: Hub) -> None:
+    for path in ("/comments", "/check-runs"):
+        github.fail(path, 200, times=-1)
+    done = step.run("--check", *OK)
+    assert (done.code, done.report["stage"]) == (0, "COMPLETED"), done.out
+    assert "The comment could not be written: GitHub does not answer" in done.problems
+    assert [job["status"]["stage"] for job in account.jobs()] == ["COMPLETED"]
+
+
+@pytest.mark.case(91)
+@pytest.mark.parametrize("error", [TypeError("x"), AttributeError("x"), AssertionError("x"), KeyError("x")])
+def test_what_the_library_raises_over_an_odd_answer_is_not_known(error: Exception) -> None:
+    pulls_, people = GitHubPulls("http://x", Secret("t"), "o/p"), GitHubPeople("http://x", Secret("t"), "o/p")
+    runs = GitHubRuns("http://x", Secret("t"), "o/p")
+    with mock.patch.object(Requester, "requestJsonAndCheck", side_effect=error):
+        assert pulls_.commit("main")[0] == pulls_.previous_comment(7, KEY) == ""
+        assert (
+            pulls_.write_check("a" * 40, "x", "success", "t", "s") == f"GitHub does not answer ({type(error).__name__})"
+        )
+        assert people.permission("octocat") == ("", f"GitHub does not answer ({type(error).__name__})")
+        assert (people.head(7)[0], people.pull_of("a" * 40)[0], runs.is_over("7")) == (None, None, None)

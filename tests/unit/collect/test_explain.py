@@ -27,7 +27,7 @@ LOG = "{'loss': '0.5', 'epoch': '1'}\n100%|██████████| 4/4 [
         (bytes(range(256)) * 64, "This is not a text log"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(200)), "This is not a text log"),
         (b"\x00" * 4096, "This is not a text log"),
-        (gzip.compress(LOG.encode()), "This is a compressed file"),
+        (gzip.compress(LOG.encode(), mtime=0), "This is a compressed file"),
         (bz2.compress(LOG.encode()), "This is a compressed file"),
         (lzma.compress(LOG.encode()), "This is a compressed file"),
         (b"\x28\xb5\x2f\xfd" + bytes(100), "This is a compressed file"),
