@@ -15,8 +15,8 @@ from hf_train.ports import Clock, Console, Hub, LogFeed
 from hf_train.values import JobRef, JobState, Outcome, Reason, Stage
 
 FIRST_POLL_S = 1.0
-LONGEST_PAUSE_S = 60.0
-"""However long a Hub asks to wait: the end of the Job is to be seen within a minute."""
+LONGEST_PAUSE_S = 300.0
+"""However long a Hub asks to wait: there is a look between two heartbeats."""
 LAST_POLL_S = 30.0
 POLL_GROWTH = 1.6
 OUTAGE_TOLERANCE_S = 1800.0
