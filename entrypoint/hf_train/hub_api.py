@@ -16,8 +16,9 @@ from hf_train.values import Secret
 
 CONNECT_S = 10.0
 READ_S = 30.0
-TRANSIENT = frozenset({408, 425, 429, *range(500, 1000)})
-"""Each status of a server that failed is no answer, whichever proxy made it up (520 to 526): a clear no is a 4xx."""
+TRANSIENT = frozenset({408, 425, 429, *range(500, 1000)} - {507})
+"""Each status of a server that failed is no answer, whichever proxy made it up (520 to 526): a clear no is a 4xx.
+But a full storage (507, RFC 4918) is not emptied by asking again."""
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 """What reading an answer of 200 raises that is not the expected JSON: a proxy's page, a field that is missing."""
 _UNPROCESSABLE = ("Not accepted by the Hub", "Check flavor, image, labels and volumes.")
@@ -33,6 +34,7 @@ _REFUSALS = {
     409: ("Conflict", "Something of this name exists already."),
     413: ("Too large", "Send less: set path or exclude."),
     422: _UNPROCESSABLE,
+    507: ("No storage left", "Free or buy storage in the namespace's settings, or choose another namespace."),
 }
 
 
@@ -93,7 +95,7 @@ def _of_xet(what: str, error: Exception) -> RefusedByHub | TransientHubError:
 
 
 def refusal(what: str, status: int, message: str) -> RefusedByHub:
-    """The error for a status of 4xx.
+    """The error for a status that is a clear no.
 
     Args:
         what: What was asked, for people.

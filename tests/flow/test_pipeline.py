@@ -144,6 +144,36 @@ def test_case_54_a_signal_cancels_first_and_reports_then(world: World, signum: i
 
 
 @pytest.mark.case(54)
+@pytest.mark.parametrize("ends_after", [0, 1, 3])
+def test_a_cancel_whose_answer_is_lost_is_told_by_what_is_seen_of_the_job(world: World, ends_after: int) -> None:
+    cancel, glance, glances = world.hub.cancel, world.hub.glance, 0
+
+    def strike(now: float) -> None:
+        if now > 3:
+            world.clock.on_sleep = None
+            raise Interrupted(15)
+
+    def unanswered(ref: JobRef) -> None:
+        raise TransientHubError(f"no answer for {ref.id}")
+
+    def late(ref: JobRef) -> JobState | None:
+        nonlocal glances
+        glances += 1
+        if glances == 2 + ends_after:  # the first asks whose Job it is
+            cancel(ref)
+        return glance(ref)
+
+    world.hub.cancel, world.hub.glance = unanswered, late  # type: ignore[method-assign]
+    world.clock.on_sleep = strike
+    world.hub.life = [(0.0, Stage.RUNNING)]
+    _, code = go(world)
+    assert code == 143
+    assert report_json(world)["stage"] == "CANCELED"
+    assert "Cancelled with the workflow" in world.pulls.bodies[-1]
+    assert world.clock.seconds < 8, "a runner kills after 10 s"
+
+
+@pytest.mark.case(54)
 def test_on_cancel_keep(world: World) -> None:
     def strike(now: float) -> None:
         if now > 3:

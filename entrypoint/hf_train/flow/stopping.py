@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError
@@ -15,6 +14,8 @@ from hf_train.values import Outcome, Reason
 UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
 """Waits before each look for a Job whose POST a signal interrupted: the Hub may make it after we hung up. In all well
 below the 10 s that a runner leaves between the first signal and SIGKILL."""
+END_WAITS_S = (0.0, 0.3, 0.5, 0.8)
+"""Waits before each look for the end of a Job that was cancelled."""
 _UNREACHABLE = (TransientHubError, RefusedByHub, JobGone)
 
 
@@ -31,9 +32,8 @@ def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: b
         ports.console.info(f"Job {watcher.ref.id} is another run's; it is not cancelled.")
         keep = True
     confirmed = not keep and cancel(ports.hub, watcher.ref, ports.clock)
-    if confirmed:
-        with contextlib.suppress(*_UNREACHABLE):
-            watcher.seen = ports.hub.look(watcher.ref)
+    if not keep:
+        confirmed = _seen_to_end(watcher, ports) or confirmed
     return Outcome(
         state=watcher.seen,
         reason=Reason.KEPT if keep else Reason.CANCELLED,
@@ -42,6 +42,26 @@ def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: b
         cancel_confirmed=confirmed,
         log_lines=watcher.log_lines,
     )
+
+
+def _seen_to_end(watcher: Watcher, ports: Ports) -> bool:
+    """Whether a Job that was to be cancelled is seen to have ended.
+
+    The Hub takes a cancel at once and may end the Job a moment later; what is told should be the end. And an answer to
+    the cancel that was lost on the way is made up for here.
+    """
+    blind = 0
+    for wait in END_WAITS_S:
+        ports.clock.sleep(wait)
+        state = ports.hub.glance(watcher.ref)
+        if state is None:
+            if (blind := blind + 1) > 1:
+                break
+            continue
+        watcher.seen = state
+        if state.stage.is_terminal:
+            return True
+    return False
 
 
 def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[float], *, keep: bool) -> Outcome:

@@ -9,6 +9,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Mapping
+from email.utils import formatdate
 from typing import Any
 
 from starlette.responses import Response
@@ -191,9 +192,19 @@ def _hidden(value: Any) -> Any:
 
 
 def _watching(send: Send, entry: dict[str, Any]) -> Send:
+    """Note the status, and date the answer to the second.
+
+    uvicorn's own date is up to a second old, more under load, and a client that does not follow a log leaves out what
+    came later than the date (huggingface_hub 2.4.0 `_stream_sse_events`).
+    """
+
     async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":
             entry["status"] = message["status"]
+            headers = [*message.get("headers", [])]
+            if not any(name.lower() == b"date" for name, _ in headers):
+                headers.append((b"date", formatdate(usegmt=True).encode()))
+            message = {**message, "headers": headers}
         await send(message)
 
     return watched

@@ -65,6 +65,7 @@ def serve(settings: HubSettings, ready: Callable[[str], None]) -> int:
             http=Protocol,
             log_level="critical",
             access_log=False,
+            date_header=False,
             lifespan="off",
             timeout_graceful_shutdown=STOP_S,
             timeout_keep_alive=30,
