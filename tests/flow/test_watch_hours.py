@@ -10,7 +10,7 @@ import pytest
 
 from flow.steps import go, report_json, request
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
-from hf_train.flow.watch import reason_of
+from hf_train.flow.verdict import reason_of
 from hf_train.values import Flavor, JobRef, JobState, Reason, Stage
 from support.fakes import START, FakeHub, Step, World
 

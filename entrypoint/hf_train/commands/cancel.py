@@ -16,7 +16,7 @@ from hf_train.errors import BadInput, ExitCode, JobGone, RefusedByHub, Transient
 from hf_train.files import read_state
 from hf_train.flow.closing import close
 from hf_train.flow.prepare import patiently
-from hf_train.flow.watch import cancel as cancel_job
+from hf_train.flow.verdict import cancel as cancel_job
 from hf_train.github.pulls import GitHubPulls
 from hf_train.hub import HuggingFaceHub
 from hf_train.text.untrusted import Redactor

@@ -13,7 +13,7 @@ from hf_train.clock import SystemClock
 from hf_train.errors import BadInput, ExitCode, RefusedByHub
 from hf_train.flow.prepare import patiently
 from hf_train.flow.sweep import Fate, judge
-from hf_train.flow.watch import cancel
+from hf_train.flow.verdict import cancel
 from hf_train.github.runs import GitHubRuns
 from hf_train.hub import HuggingFaceHub
 from hf_train.inputs import grammar

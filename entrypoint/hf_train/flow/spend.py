@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
-from hf_train.flow.watch import cancel
+from hf_train.flow.verdict import cancel
 from hf_train.plan import Plan, label, usd
 from hf_train.plan.spending import job_usd, spent
 from hf_train.ports import Ports

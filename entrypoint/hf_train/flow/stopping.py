@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError
 from hf_train.flow.launch import by_nonce
-from hf_train.flow.watch import Watcher, cancel, is_ours
+from hf_train.flow.verdict import cancel, is_ours
+from hf_train.flow.watch import Watcher
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.values import Outcome, Reason

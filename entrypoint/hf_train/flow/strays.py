@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
 from hf_train.flow.twins import matches
-from hf_train.flow.watch import cancel
+from hf_train.flow.verdict import cancel
 from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.values import JobRef

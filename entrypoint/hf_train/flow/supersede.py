@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
 from hf_train.flow.prepare import patiently
-from hf_train.flow.watch import HEARTBEAT_S, cancel
+from hf_train.flow.verdict import cancel
+from hf_train.flow.watch import HEARTBEAT_S
 from hf_train.inputs import Inputs
 from hf_train.plan import Plan
 from hf_train.ports import Ports
