@@ -19,6 +19,7 @@ from hf_train.errors import (
     TransientHubError,
 )
 from hf_train.flow.prepare import Request
+from hf_train.ports import Account
 from hf_train.values import JobRef, JobState, Stage
 from support.fakes import World
 
@@ -141,6 +142,23 @@ def test_case_54_a_signal_cancels_first_and_reports_then(world: World, signum: i
     assert "Cancelled with the workflow" in world.pulls.bodies[-1]
     assert report_json(world)["stage"] == "CANCELED"
     assert world.files.state is None
+
+
+def test_a_hub_that_does_not_answer_at_the_start_is_told_once(world: World) -> None:
+    whoami, asked = world.hub.whoami, 0
+
+    def late() -> Account:
+        nonlocal asked
+        asked += 1
+        if asked < 4:
+            raise TransientHubError("HTTP 502 for whoami")
+        return whoami()
+
+    world.hub.whoami = late  # type: ignore[method-assign]
+    assert go(world)[1] == 0
+    told = [words for words in world.console.said if "does not answer" in words]
+    assert len(told) == 1
+    assert "HTTP 502 for whoami" in told[0]
 
 
 @pytest.mark.case(54)

@@ -13,7 +13,7 @@ from hf_train.flow.spend import check_after, check_before
 from hf_train.flow.strays import Strays
 from hf_train.flow.twins import Twin
 from hf_train.plan import Plan
-from hf_train.ports import Ports
+from hf_train.ports import Ports, Survey
 from hf_train.values import JobState, Snapshot
 
 VISIBLE_AFTER_S = (2.0, 5.0, 15.0)
@@ -39,12 +39,13 @@ class Launched:
 
 def send(plan: Plan, ports: Ports) -> Snapshot | None:
     """Bring the code and the local volumes into the bucket."""
+    def upload(survey: Survey) -> Snapshot:
+        namespace = plan.job.namespace
+        return patiently(ports.clock, lambda: ports.workspace.upload(survey, namespace), tell=ports.console.info)
+
     for _, survey in plan.folders:
-        patiently(ports.clock, lambda survey=survey: ports.workspace.upload(survey, plan.job.namespace))  # type: ignore[misc]
-    code = plan.code
-    if code is None:
-        return None
-    return patiently(ports.clock, lambda: ports.workspace.upload(code, plan.job.namespace))
+        upload(survey)
+    return upload(plan.code) if plan.code else None
 
 
 def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, snapshot: Snapshot | None) -> Launched:

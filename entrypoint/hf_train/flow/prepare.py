@@ -231,8 +231,16 @@ def with_header(request: Request, ports: Ports) -> Request:
     )
 
 
-def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_S) -> T:
+def patiently(
+    clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_S, tell: Callable[[str], None] | None = None
+) -> T:
     """Call until the answer is not transient. Only for calls that may be repeated.
+
+    Args:
+        clock: Time.
+        call: What is asked.
+        limit_s: Seconds to go on asking.
+        tell: Told once, at the first answer that is none: a step that waits in silence looks hung.
 
     Raises:
         LostSight: The Hub did not answer within the limit.
@@ -248,14 +256,18 @@ def patiently(clock: Clock, call: Callable[[], T], *, limit_s: float = PATIENCE_
                 raise LostSight(
                     "Hub not reached", f"{error}; gave up after {waited:.0f} s.", "Try again later."
                 ) from error
+            if tell is not None:
+                tell(f"The Hub does not answer ({error}); asking again for up to {limit_s / 60:.0f} min.")
+                tell = None
             clock.sleep(wait)
             pause = min(pause * 2, 30.0)
 
 
 def _look_at_hub(ports: Ports, *, offline: bool) -> tuple[Account | None, tuple[Flavor, ...] | None]:
     if not offline:
-        account = patiently(ports.clock, ports.hub.whoami)
-        return account, tuple(patiently(ports.clock, ports.hub.hardware))
+        tell = ports.console.info
+        account = patiently(ports.clock, ports.hub.whoami, tell=tell)
+        return account, tuple(patiently(ports.clock, ports.hub.hardware, tell=tell))
     try:
         flavors: tuple[Flavor, ...] | None = tuple(ports.hub.hardware())
     except (RefusedByHub, TransientHubError):

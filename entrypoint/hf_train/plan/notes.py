@@ -9,7 +9,7 @@ from hf_train.inputs import Inputs
 from hf_train.inputs.smoke import Smoke
 from hf_train.plan.cost import flavor_of, usd
 from hf_train.plan.model import Facts
-from hf_train.plan.watching import watch_limit
+from hf_train.plan.watching import longest, watch_limit
 from hf_train.values import Flavor
 
 _PINNED = re.compile(r"/[0-9a-f]{40}(?:/|$)")
@@ -39,9 +39,9 @@ def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | No
             "job-token takes one that can write to a single repo."
         )
     watch_s = watch_limit(inputs, context)
-    if watch_s is not None and inputs.timeout > watch_s and inputs.on_watch_timeout == "fail":
+    if watch_s is not None and longest(inputs) > watch_s and inputs.on_watch_timeout == "fail":
         notes.append(
-            f"The Job may run for {inputs.timeout} s, but this step stops watching after {watch_s} s and then fails "
+            f"The Job may run for {longest(inputs)} s, but this step stops watching after {watch_s} s and then fails "
             "(watch-timeout); on-watch-timeout: detach ends it in good order, and the Job runs on."
         )
     return tuple(notes)
