@@ -144,6 +144,26 @@ def test_case_54_a_signal_cancels_first_and_reports_then(world: World, signum: i
     assert world.files.state is None
 
 
+@pytest.mark.parametrize(
+    ("asked", "cancelled", "told"),
+    [({}, 1, "Cancelled"), ({"on_cancel": "keep"}, 0, "Not followed any more")],
+)
+def test_a_bug_of_ours_leaves_no_job_that_nobody_follows(
+    world: World, asked: dict[str, str], cancelled: int, told: str
+) -> None:
+    def bug(lines: object) -> None:
+        raise RuntimeError(f"a bug with {lines!r}")
+
+    world.hub.life = [(0.0, Stage.RUNNING)]
+    world.hub.log = [(1.0, STEP)]
+    world.console.remote = bug  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="a bug with"):
+        go(world, request(**asked))
+    assert len(world.hub.cancelled) == cancelled
+    assert told in [title for _, title, _ in world.console.annotations]
+    assert (world.files.state is None) == bool(cancelled), "the cleanup step looks again where nothing is known"
+
+
 def test_a_hub_that_does_not_answer_at_the_start_is_told_once(world: World) -> None:
     whoami, asked = world.hub.whoami, 0
 

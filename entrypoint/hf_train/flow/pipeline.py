@@ -19,7 +19,7 @@ from hf_train.flow.publishing import push
 from hf_train.flow.reporter import Reporter
 from hf_train.flow.shelves import save
 from hf_train.flow.spend import of_pull
-from hf_train.flow.stopping import UNSEEN_WAITS_S, before_watch, while_watching
+from hf_train.flow.stopping import UNSEEN_WAITS_S, after_a_bug, before_watch, while_watching
 from hf_train.flow.strays import Strays
 from hf_train.flow.supersede import make_room
 from hf_train.flow.watch import Policy, Watcher
@@ -57,7 +57,13 @@ def run(request: Request, ports: Ports, last_word: LastWord = lambda report: rep
     except UserError as error:
         reporter.refused(error, None)
         raise
-    return _Run(request, ports, reporter, prepared, last_word).go()
+    try:
+        return _Run(request, ports, reporter, prepared, last_word).go()
+    except UserError:
+        raise
+    except Exception:
+        after_a_bug(prepared.plan, ports, keep=request.inputs.on_cancel == "keep")
+        raise
 
 
 def skip(request: Request, ports: Ports, why: str) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError
@@ -86,9 +87,28 @@ def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[fl
             confirmed = False
             continue
         for one in found:
-            state, confirmed = one, cancel(ports.hub, one.ref, ports.clock)
+            state, confirmed = one, one.stage.is_terminal or cancel(ports.hub, one.ref, ports.clock)
         if found:
             break
     if confirmed and state is not None:
         ports.files.forget()
     return Outcome(state=state, reason=Reason.CANCELLED, signum=stop.signum, cancel_confirmed=confirmed)
+
+
+def after_a_bug(plan: Plan, ports: Ports, *, keep: bool) -> None:
+    """A bug of ours: nobody follows the Job any more, and outside a workflow no cleanup step comes after.
+
+    Args:
+        plan: The launch.
+        ports: The world.
+        keep: Whether the Job is to run on, if there is one.
+    """
+    label = f"hft-nonce={plan.nonce}"
+    if keep or plan.detach:
+        ports.console.warning("Not followed any more", f"A Job with the label {label} may run on.")
+        return
+    ended = before_watch(plan, Interrupted(signal.SIGTERM), ports, UNSEEN_WAITS_S[:1], keep=False)
+    if not ended.cancel_confirmed:
+        ports.console.warning("Not cancelled", f"A Job with the label {label} may run on: cancel it by hand.")
+    elif ended.state is not None and not ended.state.stage.is_terminal:
+        ports.console.warning("Cancelled", f"Job {ended.state.ref.id}: nobody would have followed it any more.")
