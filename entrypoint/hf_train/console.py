@@ -7,6 +7,7 @@ commands are stopped on stdout.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import sys
 import time
@@ -141,8 +142,15 @@ class PlainConsole:
         return self._lines >= MAX_LINES or self._bytes >= MAX_BYTES
 
     def _print(self, text: str) -> None:
-        self._stream.write(text + "\n")
-        self._stream.flush()
+        """Print. A reader that went away (`| head`) or a full disk ends the talk, not the watch over a paid Job."""
+        try:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+        except OSError:
+            silence = os.open(os.devnull, os.O_WRONLY)
+            with contextlib.suppress(OSError, ValueError):  # what the stream still holds must not fail at the exit
+                os.dup2(silence, self._stream.fileno())
+            os.close(silence)
 
 
 class GitHubConsole(PlainConsole):

@@ -115,6 +115,30 @@ def test_the_checkout_cannot_put_code_into_the_step(account: Hub, repo: Path) ->
     assert not (repo / "owned").exists()
 
 
+@pytest.mark.parametrize("command", ["train.py", "fail.py"])
+def test_a_reader_that_goes_away_changes_neither_the_watch_nor_the_verdict(
+    command: str, account: Hub, repo: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "report"
+    words = ("run", "--report-dir", str(folder), "--", "python", command)
+    process = subprocess.Popen(
+        [*MODULE, *words],
+        cwd=repo,
+        env=clean_environ(account.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()  # as `| head -1` does
+    assert process.stderr is not None
+    with process.stderr as errors:
+        said = errors.read()
+    assert (process.wait(timeout=60), said) == (1 if command == "fail.py" else 0, "")
+    assert read_report(folder)["stage"] == ("ERROR" if command == "fail.py" else "COMPLETED")
+
+
 @pytest.mark.case(81)
 def test_output_survives_an_ascii_locale(account: Hub, repo: Path) -> None:
     words = ("run", "--path", "none", "--", "printf", "Gr\u00fc\u00dfe \u2713 \\355\\240\\200\\n")
