@@ -171,22 +171,6 @@ def test_uv_does_not_see_the_packages_of_an_image(flags: dict[str, Any], said: b
     assert _titles(**flags) == ([("warning", "Two interpreters")] if said else [])
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("python t.py", True),
-        ("accelerate launch t.py", False),
-        ("torchrun t.py", False),
-        ("python -m torch.distributed.run t.py", False),
-        ("axolotl train c.yml", False),
-        ("deepspeed t.py", False),
-    ],
-)
-def test_one_process_on_several_gpus(command: str, said: bool) -> None:
-    assert _titles(command=command, flavor="a10g-largex4") == ([("warning", "Idle GPUs")] if said else [])
-    assert _titles(command=command, flavor="t4-small") == []
-
-
 # ---- what is loaded, and where it is pushed ----
 
 

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from hf_train.inputs import Inputs
 from hf_train.plan import Plan
+from hf_train.preflight.gpus import gpu_findings
 from hf_train.preflight.model import Finding, Known
 from hf_train.preflight.sources import pushes
 
-_LAUNCHERS = (
-    "accelerate", "torchrun", "torch.distributed", "axolotl", "deepspeed", "mpirun", "--nproc", "--num_processes",
-)  # fmt: skip
 DATASET_COPIES = 2
 """A data set lies on the disk twice: as it was downloaded, and as `datasets` prepared it."""
 ROOM = 0.9
@@ -20,7 +18,7 @@ ROOM = 0.9
 
 def command_findings(plan: Plan, inputs: Inputs) -> list[Finding]:
     """What the command asks for, and what it is given."""
-    return [*_push(plan, inputs), *_interpreter(inputs), *_gpus(plan, inputs)]
+    return [*_push(plan, inputs), *_interpreter(inputs), *gpu_findings(plan, inputs)]
 
 
 def _push(plan: Plan, inputs: Inputs) -> list[Finding]:
@@ -63,27 +61,6 @@ def _interpreter(inputs: Inputs) -> list[Finding]:
             field="image",
         )
     ]
-
-
-def _gpus(plan: Plan, inputs: Inputs) -> list[Finding]:
-    flavor = plan.budget.flavor
-    if flavor is None or flavor.gpus < 2 or inputs.recipe or _uses_all(inputs):
-        return []
-    return [
-        Finding(
-            level="warning",
-            title="Idle GPUs",
-            what=f"{flavor.name} has {flavor.gpus} GPUs, but the command starts one process.",
-            why="All of them are billed.",
-            fix=f"`accelerate launch --num_processes {flavor.gpus} ...` would use them all.",
-            field="flavor",
-        )
-    ]
-
-
-def _uses_all(inputs: Inputs) -> bool:
-    text = " ".join((*inputs.command, *inputs.args))
-    return any(launcher in text for launcher in _LAUNCHERS)
 
 
 def repo_findings(known: Known, *, public: bool | None) -> list[Finding]:
