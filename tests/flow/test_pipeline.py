@@ -234,6 +234,7 @@ def test_case_55_a_signal_during_the_post(world: World) -> None:
     assert code == 143
     assert len(world.hub.cancelled) == 1
     assert report.state is not None
+    assert report_json(world)["stage"] == "CANCELED"
 
 
 @pytest.mark.case(66)

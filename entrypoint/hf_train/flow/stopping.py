@@ -11,7 +11,7 @@ from hf_train.flow.verdict import cancel, is_ours
 from hf_train.flow.watch import Watcher
 from hf_train.plan import Plan
 from hf_train.ports import Ports
-from hf_train.values import Outcome, Reason
+from hf_train.values import JobRef, JobState, Outcome, Reason, Stage
 
 UNSEEN_WAITS_S = (0.0, 0.6, 1.2, 1.8)
 """Waits before each look for a Job whose POST a signal interrupted: the Hub may make it after we hung up. In all well
@@ -33,9 +33,10 @@ def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: b
     if not keep and watcher.nonce and not is_ours(ports.hub, watcher.ref, watcher.nonce):
         ports.console.info(f"Job {watcher.ref.id} is another run's; it is not cancelled.")
         keep = True
-    confirmed = not keep and cancel(ports.hub, watcher.ref, ports.clock)
+    confirmed = False
     if not keep:
-        confirmed = _seen_to_end(watcher, ports) or confirmed
+        seen, confirmed = _end(watcher.ref, ports)
+        watcher.seen = seen or watcher.seen
     return Outcome(
         state=watcher.seen,
         reason=Reason.KEPT if keep else Reason.CANCELLED,
@@ -46,24 +47,25 @@ def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: b
     )
 
 
-def _seen_to_end(watcher: Watcher, ports: Ports) -> bool:
-    """Whether a Job that was to be cancelled is seen to have ended.
+def _end(ref: JobRef, ports: Ports) -> tuple[JobState | None, bool]:
+    """Cancel a Job, and look at it for a moment: the Hub takes a cancel at once and may end the Job a little later.
 
-    The Hub takes a cancel at once and may end the Job a moment later; what is told should be the end. And an answer to
-    the cancel that was lost on the way is made up for here.
+    Returns:
+        What was seen of it, None when nothing was, and whether it ends: by the Hub's answer or, should that be lost on
+        the way, by what was seen.
     """
-    blind = 0
+    confirmed = cancel(ports.hub, ref, ports.clock)
+    seen, blind = None, 0
     for wait in END_WAITS_S:
         ports.clock.sleep(wait)
-        state = ports.hub.glance(watcher.ref)
-        if state is None:
+        if (state := ports.hub.glance(ref)) is None:
             if (blind := blind + 1) > 1:
                 break
             continue
-        watcher.seen = state
+        seen = state
         if state.stage.is_terminal:
-            return True
-    return False
+            return state, True
+    return seen, confirmed
 
 
 def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[float], *, keep: bool) -> Outcome:
@@ -78,7 +80,8 @@ def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[fl
     """
     if keep:
         return Outcome(state=None, reason=Reason.KEPT, signum=stop.signum, cancel_confirmed=True)
-    state, confirmed = None, True
+    state: JobState | None = None
+    confirmed = True
     for wait in waits:
         ports.clock.sleep(wait)
         try:
@@ -86,8 +89,10 @@ def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[fl
         except _UNREACHABLE:
             confirmed = False
             continue
+        confirmed = confirmed or bool(found)
         for one in found:
-            state, confirmed = one, one.stage.is_terminal or cancel(ports.hub, one.ref, ports.clock)
+            seen, ends = (one, True) if one.stage.is_terminal else _end(one.ref, ports)
+            state, confirmed = seen or one, confirmed and ends
         if found:
             break
     if confirmed and state is not None:
@@ -110,5 +115,5 @@ def after_a_bug(plan: Plan, ports: Ports, *, keep: bool) -> None:
     ended = before_watch(plan, Interrupted(signal.SIGTERM), ports, UNSEEN_WAITS_S[:1], keep=False)
     if not ended.cancel_confirmed:
         ports.console.warning("Not cancelled", f"A Job with the label {label} may run on: cancel it by hand.")
-    elif ended.state is not None and not ended.state.stage.is_terminal:
+    elif ended.state is not None and ended.state.stage is not Stage.COMPLETED:
         ports.console.warning("Cancelled", f"Job {ended.state.ref.id}: nobody would have followed it any more.")
