@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from hf_train.errors import BadInput, JobGone, RefusedByHub, TransientHubError
-from hf_train.ports import Account, Head, LogFeed, Ports, Published, Survey
-from hf_train.values import Annotation, Flavor, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
+from hf_train.ports import Account, Gauge, Head, LogFeed, Ports, Published, Survey
+from hf_train.values import Annotation, Flavor, GpuUse, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
 
 START = datetime(2026, 12, 2, 6, 0, tzinfo=UTC)
 
@@ -70,6 +70,20 @@ class FakeFeed:
         self.closed = True
 
 
+@dataclass
+class FakeGauge:
+    """Use of GPUs that is known already."""
+
+    gpus: tuple[GpuUse, ...]
+    closed: bool = False
+
+    def use(self) -> Sequence[GpuUse]:
+        return self.gpus
+
+    def close(self) -> None:
+        self.closed = True
+
+
 Step = Stage | Exception | JobState
 
 
@@ -96,6 +110,9 @@ class FakeHub:
     looks: int = 0
     stored: list[JobState] = field(default_factory=list)
     feed: FakeFeed | None = None
+    gpus: tuple[GpuUse, ...] = ()
+    gauged: list[str] = field(default_factory=list)
+    gauge_open: FakeGauge | None = None
 
     def whoami(self) -> Account:
         return Account(name="alice", role="write")
@@ -175,6 +192,11 @@ class FakeHub:
         del ref
         self.feed = FakeFeed(self.clock, list(self.log), batch=self.log_batch, held=self.log_held)
         return self.feed
+
+    def gauge(self, ref: JobRef) -> Gauge:
+        self.gauged.append(ref.id)
+        self.gauge_open = FakeGauge(self.gpus)
+        return self.gauge_open
 
     def published(
         self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str], author: str = ""

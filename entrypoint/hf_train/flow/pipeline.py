@@ -10,6 +10,7 @@ from hf_train.collect.reader import LogReader
 from hf_train.errors import Interrupted, LostSight, UserError
 from hf_train.flow.baseline import find
 from hf_train.flow.findings import collect, live
+from hf_train.flow.gauging import Meter
 from hf_train.flow.handover import leave
 from hf_train.flow.inquiry import create_repo
 from hf_train.flow.launch import Launched, launch, remembered, send
@@ -30,7 +31,7 @@ from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.report.words import duration
 from hf_train.show import show_plan
 from hf_train.smoke import MARK
-from hf_train.values import JobRef, JobState, Outcome, Reason, Snapshot, Stage
+from hf_train.values import Findings, JobRef, JobState, Outcome, Reason, Snapshot, Stage
 
 LastWord = Callable[[Report], Report | None]
 
@@ -156,7 +157,7 @@ class _Run:
         console, ref = self.ports.console, launched.state.ref
         reader, frames = LogReader(), Frames(self.request.inputs.mount, self.request.inputs.path)
         keeper = Keeper(self.ports) if anew else None
-        strays = launched.strays or Strays(self.plan, self.ports)
+        strays, meter = launched.strays or Strays(self.plan, self.ports), Meter(self.plan, self.ports)
         watcher = Watcher(
             ref=ref,
             hub=self.ports.hub,
@@ -164,7 +165,7 @@ class _Run:
             clock=self.ports.clock,
             policy=self._policy(),
             on_lines=lambda lines: self._lines(reader, frames, lines),
-            on_state=lambda state: self._live(base, state, reader, keeper, strays),
+            on_state=lambda state: self._live(base, meter.seen(state), reader, keeper, strays),
             nonce=self.plan.nonce,
             so_far=lambda: self._so_far(replace(base, state=watcher.seen), reader),
             seen=launched.state,
@@ -185,7 +186,8 @@ class _Run:
         except Interrupted as stop:
             outcome = while_watching(watcher, stop, self.ports, keep=self._keep)
         outcome, left = self._settled(ref, outcome, strays)
-        return self._finish(replace(base, problems=(*base.problems, *left)), outcome, reader, frames)
+        base = replace(base, problems=(*base.problems, *left), findings=Findings(gpus=meter.close()))
+        return self._finish(base, outcome, reader, frames)
 
     def _settled(self, ref: JobRef, outcome: Outcome, strays: Strays) -> tuple[Outcome, Sequence[str]]:
         """Nothing of ours that should not run does; else the cleanup tries once more, and what may run is said."""
@@ -210,6 +212,7 @@ class _Run:
         try:
             pushed = push(self.plan, ended.state, outcome, self.ports)
             findings = collect(reading, self.plan, ended.state, outcome, self.ports, pushed)
+            findings = replace(findings, gpus=findings.gpus or base.findings.gpus)
             ended = replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line))
             last = self.last_word(ended)
             if last is None:

@@ -19,9 +19,10 @@ from huggingface_hub.utils._http import hf_raise_for_status
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
 from hf_train.hub.access import account_of
 from hf_train.hub.logs import StreamFeed
+from hf_train.hub.metrics import StreamGauge
 from hf_train.hub.repos import Life, published, results
 from hf_train.hub_api import TRANSIENT, UNREADABLE, make_api, refusal, translated
-from hf_train.ports import Account, LogFeed, Published
+from hf_train.ports import Account, Gauge, LogFeed, Published
 from hf_train.values import Flavor, JobRef, JobSpec, JobState, Secret, Stage, Volume
 
 CANCEL_S = 1.2
@@ -171,6 +172,11 @@ class HuggingFaceHub:
         """Start to read the log."""
         token = self._token.reveal() if self._token else None
         return StreamFeed(f"{self._endpoint}/api/jobs/{ref.namespace}/{ref.id}/logs", token)
+
+    def gauge(self, ref: JobRef) -> Gauge:
+        """Start to read the samples of what the Job uses."""
+        token = self._token.reveal() if self._token else None
+        return StreamGauge(f"{self._endpoint}/api/jobs/{ref.namespace}/{ref.id}/metrics", token)
 
     def published(
         self, kind: str, repo: str, since: datetime, until: datetime, extra: Sequence[str], author: str = ""

@@ -34,6 +34,7 @@ Jobs, `jobs`
     final=STAGE         The stage at the end, with `message=TEXT`.
     stage=NAME          What their status says while they are not at their end (`PAUSED`).
     memory-mb=N         Their memory limit instead of the flavor's: an OOM kill for real, on any machine.
+    gpu-use=N,N,...     Utilisation of each GPU in percent, in their metrics stream: no GPU is here to be measured.
     listed-after=S      Lists lack them for so many seconds after their creation.
 """
 
@@ -76,6 +77,7 @@ _JOB_OPTIONS = {
     "message": "text",
     "stage": "text",
     "memory-mb": "whole",
+    "gpu-use": "percents",
     "listed-after": "number",
 }
 
@@ -160,6 +162,7 @@ def _problem(kind: str, value: str) -> str:
         "whole": (value.isascii() and value.isdecimal(), "a whole number"),
         "number": (re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII) is not None, "a number"),
         "status": (re.fullmatch(r"[2-5]\d\d", value, re.ASCII) is not None, "an HTTP status (200 to 599)"),
+        "percents": (re.fullmatch(r"\d{1,3}(,\d{1,3}){0,63}", value, re.ASCII) is not None, "percents, as 91,0,0,0"),
         "side": (value in _SIDES, "before or after"),
         "malformed": (value in MALFORMED, f"one of {', '.join(MALFORMED)}"),
         "json": (_is_json(value), "a JSON value"),

@@ -2,7 +2,7 @@
 
 from hf_train.ports.answers import Account, Head, Published, RepoFact, Scope, Survey
 from hf_train.ports.github import People, Pulls, Runs
-from hf_train.ports.hub import Access, Hub, LogFeed, Publisher, Reports, Schedules
+from hf_train.ports.hub import Access, Gauge, Hub, LogFeed, Publisher, Reports, Schedules
 from hf_train.ports.runner import Clock, Console, Files, Scripts, Workspace
 from hf_train.ports.world import Ports
 
@@ -12,6 +12,7 @@ __all__ = [
     "Clock",
     "Console",
     "Files",
+    "Gauge",
     "Head",
     "Hub",
     "LogFeed",

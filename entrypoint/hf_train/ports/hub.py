@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from hf_train.ports.answers import Account, Published, RepoFact
-from hf_train.values import Flavor, JobRef, JobSpec, JobState, Scheduled, Secret
+from hf_train.values import Flavor, GpuUse, JobRef, JobSpec, JobState, Scheduled, Secret
 
 
 class LogFeed(Protocol):
@@ -33,6 +33,18 @@ class LogFeed(Protocol):
 
     def close(self) -> None:
         """Stop reading."""
+        ...
+
+
+class Gauge(Protocol):
+    """Use of one running Job's GPUs, read in the background, best effort. Never raises."""
+
+    def use(self) -> Sequence[GpuUse]:
+        """Each GPU's use so far; nothing when it is not known."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading; does not wait."""
         ...
 
 
@@ -85,6 +97,10 @@ class Hub(Protocol):
 
     def follow(self, ref: JobRef) -> LogFeed:
         """Start to read the log."""
+        ...
+
+    def gauge(self, ref: JobRef) -> Gauge:
+        """Start to read what a running Job uses of its GPUs."""
         ...
 
     def published(

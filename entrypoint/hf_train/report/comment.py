@@ -11,6 +11,7 @@ from hf_train.failure import title_of
 from hf_train.report.chart import Points, caption, drawable, main_curve, mermaid, sparkline
 from hf_train.report.compare import gate_lines
 from hf_train.report.frames import Frame
+from hf_train.report.gpus import gpu_line
 from hf_train.report.live import MAX_PROBLEMS, status
 from hf_train.report.marks import result_mark
 from hf_train.report.model import Phase, Report
@@ -106,6 +107,8 @@ def _results(report: Report) -> list[str]:
         words.append(f"this pull request so far {money(report.pr_cost_usd)}")
     if words:
         lines.append(" · ".join(words))
+    if gpus := gpu_line(report.findings.gpus):
+        lines.append(gpus)
     if report.findings.tracker_urls:
         links = ", ".join(link(url, url) for url in report.findings.tracker_urls[:3])
         lines.append(f"**Tracker** {links}")

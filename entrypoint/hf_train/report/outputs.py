@@ -106,6 +106,17 @@ def as_json(report: Report) -> str:
             name: [list(p) for p in points if all(map(math.isfinite, p))] for name, points in findings.curve.items()
         },
         "trackers": list(findings.tracker_urls),
+        "gpus": [
+            {
+                "name": one.name,
+                "samples": one.samples,
+                "mean-pct": _rounded(one.mean_pct, 2),
+                "max-pct": _rounded(one.max_pct, 2),
+                "memory-max-bytes": one.memory_max_bytes,
+                "memory-total-bytes": one.memory_total_bytes,
+            }
+            for one in findings.gpus
+        ],
         "problems": [*report.problems, *findings.problems, *(report.outcome.log_problems if report.outcome else ())],
         "log-lines": report.outcome.log_lines if report.outcome else 0,
         "queued-s": _rounded(report.state.queued_s if report.state else None, 3),

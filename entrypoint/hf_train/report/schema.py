@@ -60,6 +60,16 @@ _EARLIER = _with(
         "cost-usd": MAYBE,
     }
 )
+_GPU = _with(
+    {
+        "name": TEXT,
+        "samples": WHOLE,
+        "mean-pct": MAYBE,
+        "max-pct": MAYBE,
+        "memory-max-bytes": MAYBE_WHOLE,
+        "memory-total-bytes": MAYBE_WHOLE,
+    }
+)
 FIELDS: Mapping[str, tuple[Shape, str]] = {
     "schema": ({"const": VERSION}, "Version of this format."),
     "job-id": (TEXT, "Id of the Job; empty when there was none."),
@@ -113,6 +123,10 @@ FIELDS: Mapping[str, tuple[Shape, str]] = {
     ),
     "curve": (_by_name({"type": "array", "items": _POINT}), "Name to `[step, value]` points, at most 500 each."),
     "trackers": (TEXTS, "Pages of experiment trackers that the log names."),
+    "gpus": (
+        {"type": "array", "items": _GPU},
+        "Use of each GPU while the Job ran, about a sample a second; empty when it was not measured.",
+    ),
     "problems": (TEXTS, "What went wrong beside the training."),
     "log-lines": (WHOLE, "Log lines seen."),
     "queued-s": (MAYBE, "Seconds that the Job waited for hardware."),

@@ -46,6 +46,27 @@ class Metric:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GpuUse:
+    """How one GPU was used.
+
+    Attributes:
+        name: Its name or id, as whoever measured it gives it.
+        samples: How many looks it stands for, about one a second.
+        mean_pct: Mean utilisation, percent.
+        max_pct: Highest utilisation, percent.
+        memory_max_bytes: Most memory in use; None when that is not known.
+        memory_total_bytes: Memory that it has; None when that is not known.
+    """
+
+    name: str
+    samples: int
+    mean_pct: float
+    max_pct: float
+    memory_max_bytes: int | None = None
+    memory_total_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Annotation:
     """A remark of the check run, beside a line of the code.
 
@@ -79,6 +100,7 @@ class Findings:
         cause_line: The line that proves it.
         hint: What to try next.
         tracker_urls: Links of trackers that the log names.
+        gpus: How the GPUs were used, as far as it was measured.
         progress: Last step seen, as `(step, total)`.
         epoch: Epochs done by then, None when the log does not say.
         steps_per_second: Speed, None when the log does not say.
@@ -95,6 +117,7 @@ class Findings:
     cause_line: str = ""
     hint: str = ""
     tracker_urls: tuple[str, ...] = ()
+    gpus: tuple[GpuUse, ...] = ()
     progress: tuple[int | None, int | None] = (None, None)
     epoch: float | None = None
     steps_per_second: float | None = None

@@ -19,7 +19,7 @@ from hf_train.local_hub.calls import Call, CallRoute, HubError
 from hf_train.local_hub.executors.base import Usage
 from hf_train.local_hub.faults import Faults
 from hf_train.local_hub.hub import HubContext
-from hf_train.local_hub.jobs.hardware import HARDWARE
+from hf_train.local_hub.jobs.hardware import HARDWARE, Hardware
 from hf_train.local_hub.jobs.job import Job
 from hf_train.local_hub.jobs.machine import JobMachine
 from hf_train.local_hub.jobs.stream import log_stream
@@ -163,7 +163,7 @@ class JobRoutes:
                 moment = time.monotonic()
                 cores = max(0.0, usage.cpu_s - before) / (moment - at) if at else 0.0
                 before, at = usage.cpu_s, moment
-                yield _sample(job, usage, cores)
+                yield _sample(job, usage, cores, self._faults.text("gpu-use"))
             await asyncio.sleep(1)
 
 
@@ -171,7 +171,7 @@ def _events(stream: AsyncIterator[bytes]) -> Response:
     return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
-def _sample(job: Job, usage: Usage, cores: float) -> bytes:
+def _sample(job: Job, usage: Usage, cores: float, gpu_use: str) -> bytes:
     hardware = HARDWARE[job.spec["flavor"]]
     sample = {
         "cpu_usage_pct": round(100 * cores / hardware.cpus),
@@ -180,10 +180,19 @@ def _sample(job: Job, usage: Usage, cores: float) -> bytes:
         "memory_total_bytes": hardware.ram_gb << 30,
         "rx_bps": 0,
         "tx_bps": 0,
-        "gpus": {},
+        "gpus": _gpus([int(one) for one in gpu_use.split(",")] if gpu_use else [], hardware),
         "replica": job.id[:5],
     }
     return f"event: metric\ndata: {json.dumps(sample)}\n\n".encode()
+
+
+def _gpus(percents: list[int], hardware: Hardware) -> dict[str, dict[str, int]]:
+    """The GPUs of a sample by their ids; each holds as much of its memory as it computes."""
+    total = (hardware.vram_gb << 30) // max(hardware.gpus, 1)
+    return {
+        f"{at:08x}": {"utilization": one, "memory_used_bytes": total * one // 100, "memory_total_bytes": total}
+        for at, one in enumerate(percents)
+    }
 
 
 async def _states(job: Job) -> AsyncIterator[bytes]:
