@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from flow.steps import ON_GITHUB, report_json, request
+from hf_train.console import PlainConsole
 from hf_train.context import Context
 from hf_train.errors import BadInput, UserError
 from hf_train.flow import pipeline
 from hf_train.flow.prepare import Request, prepare
 from hf_train.images.problems import BadImage, BuildFailed, ImageRefused, RegistryNotReached
 from hf_train.report import Report
+from hf_train.text.redact import Redactor
 from hf_train.values import Secret
 from support.fake_images import FakeImages, build_failed, digest
 from support.fakes import World
@@ -190,6 +193,20 @@ def test_a_build_that_fails_shows_forty_lines_and_starts_no_job(world: World, im
     assert error.exit_code == 2
     assert world.console.remote_lines[-40:] == [f"line {number}" for number in range(61, 101)]
     assert "line 60" not in world.console.remote_lines
+
+
+@pytest.mark.case(1)
+def test_a_secret_that_a_build_breaks_over_lines_is_not_shown(world: World, images: FakeImages) -> None:
+    secret, out = "correct-horse-battery-staple-42", io.StringIO()
+    pieces = (f"token: {secret[:16]}", secret[16:])
+    images.builder.lines = pieces
+    images.builder.fails = BuildFailed("Build failed", "docker ended with 1.", "", ["x"] * 50 + [*pieces] + ["y"] * 39)
+    ports = replace(world.ports, images=images.ports, console=PlainConsole(Redactor([secret]), out))
+    with pytest.raises(BuildFailed):
+        pipeline.run(build(), ports)
+    assert "token:" in out.getvalue()
+    assert secret[:16] not in out.getvalue()
+    assert secret[16:] not in out.getvalue()
 
 
 def test_a_plan_builds_nothing(world: World, images: FakeImages) -> None:

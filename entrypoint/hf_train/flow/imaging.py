@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hf_train.context import Context
@@ -80,14 +81,14 @@ def build_image(
         return chosen
     space = space_of(chosen.image)
     try:
-        with console.group(f"Build {chosen.asked}"), console.untrusted():
+        with console.group(f"Build {chosen.asked}"), console.untrusted(), _whole_lines(console) as emit:
             if space:
-                images.spaces.build(space, recipe, console.remote)
+                images.spaces.build(space, recipe, emit)
                 return replace(chosen, recipe=None)
             target = parse_reference(chosen.image)
             write, read = caches_for(wanted.context)
             labels = labels_for(wanted.context, recipe.hash)
-            order = Order(emit=console.remote, labels=labels, cache_to=write, cache_from=read)
+            order = Order(emit=emit, labels=labels, cache_to=write, cache_from=read)
             digest = images.builder.build(recipe, target, login_for(target, wanted), secrets, order)
     except TransientHubError as error:
         raise LostSight("Hub not reached", f"{error}.", "No Job was started.") from error
@@ -95,13 +96,23 @@ def build_image(
         if error.lines:
             console.info(f"The last {min(len(error.lines), LAST_LINES)} lines of the build:")
             with console.untrusted():
-                console.remote(error.lines[-LAST_LINES:])
+                # A secret broken over lines is found before they are cut.
+                console.remote(console.whole(error.lines, last=True)[-LAST_LINES:])
         raise
     found = _as_jobs_see(target, images)
     if found.digest != digest:
         text = f"{target} is {found.digest} in the registry, and {digest} was pushed: somebody else pushed it as well."
         raise BadImage("Image changed", text, "Run again.")
     return replace(chosen, image=found.pinned, digest=digest, size=found.size, recipe=None)
+
+
+@contextlib.contextmanager
+def _whole_lines(console: Console) -> Iterator[Callable[[Sequence[str]], None]]:
+    """Prints a build's lines; what may be the beginning of a secret that is broken over several waits for the rest."""
+    try:
+        yield lambda lines: console.remote(console.whole(lines))
+    finally:
+        console.remote(console.whole((), last=True))
 
 
 def login_for(target: Reference, wanted: Wanted) -> Login | None:
