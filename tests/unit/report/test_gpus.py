@@ -30,8 +30,10 @@ IDLE = replace(BUSY, name="b", mean_pct=0.1, max_pct=1.0, memory_max_bytes=500_0
         ),
         (
             (BUSY, IDLE, IDLE, IDLE),
-            "**GPU** ⚠️ 1 of 4 GPUs was used; the others were under 5 % for the whole run · use 87 % on average"
-            + " · memory at most 18.2 of 24 GB",
+            (
+                "**GPU** ⚠️ 1 of 4 GPUs was used; the others were under 5 % for the whole run · use 87 % on average · "
+                "memory at most 18.2 of 24 GB"
+            ),
         ),
         (
             (BUSY, replace(BUSY, mean_pct=40.0)),
