@@ -154,10 +154,23 @@ def test_network_group(hub: LocalHubHandle, api: HfApi, run: Run, engine: Engine
         image=base_image, command=["sh", "-c", serve], network_group="pair", network_aliases=["server"]
     )
     eventually(lambda: "up" in hub.log(server.id), 20)
-    line = "python3 -c \"import urllib.request as u; print(u.urlopen('http://server:8000').status)\""
+    line = (
+        'python3 -c "import os, urllib.request as u; e = os.environ; '
+        "print(*(u.urlopen('http://' + h + ':8000').status for h in (e['HF_NETWORK_GROUP_PREFIX'] + 'server', "
+        "e['HF_NETWORK_GROUP_HOSTNAME']) if h))\""
+    )
+    # Until both are members, the name of all may lead to the one that asks, which serves nothing.
     job = run(f"for i in 1 2 3 4 5 6 7 8; do {line} && exit 0; sleep 0.5; done; exit 1", network_group="pair")
-    assert hub.log(job["id"])[-1] == "200"
+    assert hub.log(job["id"])[-1] == "200 200"
+    label = f"label=hf-train.local-hub={hub.data.resolve()}"
+    assert len(engine.run("network", "ls", "-q", "--filter", label).stdout.split()) == 1, "one of it still runs"
     api.cancel_job(job_id=server.id)
+    eventually(lambda: engine.run("network", "ls", "-q", "--filter", label).stdout == "")
+
+
+def test_a_group_that_starts_and_ends_at_once(hub: LocalHubHandle, api: HfApi, engine: Engine, base_image: str) -> None:
+    jobs = [api.run_job(image=base_image, command=["true"], network_group="crowd") for _ in range(4)]
+    assert [hub.wait(job.id)["status"]["stage"] for job in jobs] == ["COMPLETED"] * 4
     label = f"label=hf-train.local-hub={hub.data.resolve()}"
     eventually(lambda: engine.run("network", "ls", "-q", "--filter", label).stdout == "")
 

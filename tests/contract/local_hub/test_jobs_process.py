@@ -172,3 +172,21 @@ def test_secrets_are_nowhere_on_disk_and_a_rerun_has_them(local_hub: LocalHubHan
     holders = [path for path in local_hub.data.rglob("*") if path.is_file() and value.encode() in path.read_bytes()]
     assert holders == []
     assert value not in str(local_hub.requests())
+
+
+def test_a_network_group_has_its_names_on_loopback(local_hub: LocalHubHandle, api: HfApi, run: Run) -> None:
+    late = 'for i in $(seq 100); do getent hosts "${HF_NETWORK_GROUP_PREFIX}late" && exit; sleep 0.1; done; exit 1'
+    early = api.run_job(image="python:3.12", command=["sh", "-c", late], network_group="g", network_aliases=["early"])
+    line = 'getent hosts "${HF_NETWORK_GROUP_PREFIX}early" "$HF_NETWORK_GROUP_HOSTNAME" && ! getent hosts early'
+    eventually(lambda: local_hub.job(early.id)["status"]["stage"] == "RUNNING")
+    job = run(line, network_group="g", network_aliases=["late"])
+    assert job["status"]["stage"] == "COMPLETED", local_hub.log(job["id"])
+    assert {row.split()[0] for row in local_hub.log(job["id"])} == {"127.0.0.1"}
+    assert local_hub.wait(early.id)["status"]["stage"] == "COMPLETED", "who came first knows who came later"
+    alone = run('env | grep HF_NETWORK || getent hosts "group-early"', network_group="other")
+    assert any(row.startswith("HF_NETWORK_GROUP_HOSTNAME=group-") for row in local_hub.log(alone["id"]))
+
+
+def test_no_network_group_no_names(local_hub: LocalHubHandle, run: Run) -> None:
+    job = run("env | grep -c HF_NETWORK || true")
+    assert local_hub.log(job["id"])[0] == "0"

@@ -57,3 +57,12 @@ def test_the_host_is_not_touched(host: Path, tmp_path: Path, bound: list[tuple[s
     mirrored(host, tmp_path / "copy", "a/b/c", "usr/lib/new")
     assert sorted(host.rglob("*")) == before
     assert all(Path(target).is_relative_to(tmp_path / "copy") for _, target in bound)
+
+
+def test_a_file_is_covered_by_a_file(tmp_path: Path) -> None:
+    source = tmp_path / "hosts"
+    source.write_text("x")
+    sandbox.make_place(str(source), str(tmp_path / "root" / "etc" / "hosts"))
+    sandbox.make_place(str(tmp_path), str(tmp_path / "root" / "data"))
+    assert (tmp_path / "root" / "etc" / "hosts").is_file()
+    assert (tmp_path / "root" / "data").is_dir()

@@ -1,8 +1,8 @@
 """Executor `docker`: the named image in the Docker Engine, volumes bind-mounted at their mount paths.
 
 The image's ENTRYPOINT is not used, as on the Hub (hub-docs `jobs-configuration`). Containers use the host's network,
-so that the Hub on loopback is the Hub inside too; those of a network group get a network of their own, with their
-aliases as names.
+so that the Hub on loopback is the Hub inside too; those of a network group get a network of their own, where they have
+the names of `network.py`. It lives from the first of its Jobs to the last.
 Every container carries our labels; what a killed Hub has left is removed at the next start on the same data folder.
 """
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hf_train.local_hub.executors.base import Ended, Stop, Task, Usage
+from hf_train.local_hub.network import names
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -42,6 +44,8 @@ class DockerExecutor:
     def __init__(self, data: Path) -> None:
         self._owner = str(data.resolve())
         self._running: dict[str, Container] = {}
+        self._lock = threading.Lock()
+        self._members: Counter[str] = Counter()
         self._sweep()
 
     def run(self, task: Task, emit: Callable[[bytes], None], stop: Stop) -> Ended:
@@ -55,15 +59,13 @@ class DockerExecutor:
                     return Ended(exit_code=1, message=missing)
                 if stop.is_set():
                     return Ended(exit_code=137)
-                network = self._network(client, task, emit)
-                container = client.containers.create(**self._settings(client, task, network))
-                try:
-                    return self._follow(container, task, emit, stop)
-                finally:
-                    self._running.pop(task.job_id, None)
-                    _remove(container)
-                    if network:
-                        _remove_network(client, network)
+                with self._network(client, task, emit) as network:
+                    container = client.containers.create(**self._settings(client, task, network))
+                    try:
+                        return self._follow(container, task, emit, stop)
+                    finally:
+                        self._running.pop(task.job_id, None)
+                        _remove(container)
         except APIError as error:
             return Ended(exit_code=125, message=f"The container could not be started: {_reason(error)}")
         except DockerException as error:
@@ -124,23 +126,33 @@ class DockerExecutor:
         }
         if not network:
             return {**settings, "network_mode": "host"}
-        aliases = [str(alias) for alias in _aliases(task)]
+        aliases = list(names(task.namespace, task.network))
         return {
             **settings,
             "network": network,
             "networking_config": {network: EndpointConfig(client.api.api_version, aliases=aliases)},
         }
 
-    def _network(self, client: DockerClient, task: Task, emit: Callable[[bytes], None]) -> str:
-        """The network of the Job's group, made when it is the first of it; empty for a Job in no group."""
+    @contextlib.contextmanager
+    def _network(self, client: DockerClient, task: Task, emit: Callable[[bytes], None]) -> Iterator[str]:
+        """The network of the Job's group, as long as one of it runs; empty for a Job in no group."""
         if not task.network:
-            return ""
+            yield ""
+            return
         if "//127." in task.env["HF_ENDPOINT"] or "//[::1]" in task.env["HF_ENDPOINT"]:
             emit(NO_BRIDGE_NOTICE.encode())
         name = f"hf-train-{task.namespace}-{task.network['group']}"
-        if not client.networks.list(names=[f"^{name}$"]):
-            client.networks.create(name, driver="bridge", labels={LABEL: self._owner})
-        return name
+        with self._lock:  # two Jobs of a group start, or end, at the same moment
+            if not client.networks.list(names=[f"^{name}$"]):
+                client.networks.create(name, driver="bridge", labels={LABEL: self._owner})
+            self._members[name] += 1
+        try:
+            yield name
+        finally:
+            with self._lock:
+                self._members[name] -= 1
+                if not self._members[name]:
+                    _remove_network(client, name)
 
     def _sweep(self) -> None:
         """Remove containers and networks of an earlier life on this data folder. No engine, nothing to remove."""
@@ -224,8 +236,3 @@ def _remove_network(client: DockerClient, name: str) -> None:
     with contextlib.suppress(APIError):
         for network in client.networks.list(names=[f"^{name}$"]):
             network.remove()
-
-
-def _aliases(task: Task) -> list[object]:
-    aliases = task.network.get("aliases")
-    return aliases if isinstance(aliases, list) else []

@@ -24,6 +24,7 @@ from typing import IO
 
 from hf_train.local_hub.executors import rewrite
 from hf_train.local_hub.executors.base import Ended, Mount, Stop, Task, Usage
+from hf_train.local_hub.executors.hosts import ALONE, NO_NAMES_NOTICE, Hosts
 from hf_train.local_hub.executors.sandbox import ERROR, descendants
 
 READ = 1 << 16
@@ -47,6 +48,7 @@ class ProcessExecutor:
     def __init__(self, cache: Path, private: bool | None = None) -> None:
         self._cache = cache
         self._private = private
+        self._hosts = Hosts(cache / "hosts")
         self._lock = threading.Lock()
         self._running: dict[str, int] = {}
 
@@ -58,10 +60,15 @@ class ProcessExecutor:
         env = {**self._environment(home, scratch), **task.env}
         try:
             if self._mounts_work(task.folder):
-                process = _start(task.folder, task.command, cwd, env, task.mounts, private=True)
+                process = _start(
+                    task.folder, task.command, cwd, env, (*task.mounts, *self._hosts.mounts(task)), private=True
+                )
             else:
                 if task.mounts:
                     emit(rewrite.NOTICE.encode())
+                if task.network:
+                    emit(NO_NAMES_NOTICE.encode())
+                    env |= ALONE
                 command, env = rewrite.rewritten(task, env)
                 process = _start(task.folder, command, cwd, env, (), private=False)
             self._running[task.job_id] = process.pid

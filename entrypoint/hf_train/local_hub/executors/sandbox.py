@@ -93,13 +93,22 @@ def enter(plan: dict[str, Any]) -> None:
     mirror("/", root, frozenset(targets), root)
     mount(None, root, None, MS_REC | MS_PRIVATE)  # what was bound may have peers on the host, and /proc comes anew
     for target in sorted(targets):
-        os.makedirs(root + target, exist_ok=True)
+        make_place(targets[target]["source"], root + target)
         bind(targets[target]["source"], root + target)
     for target, volume in targets.items():
         if volume["read_only"]:
             make_read_only(root + target)
     with contextlib.suppress(OSError):  # the new root shows up inside itself where its place was bound
         check(_libc.umount2(encoded(root + root), MNT_DETACH), "umount")
+
+
+def make_place(source: str, target: str) -> None:
+    """What a bind mount covers: a folder for a folder, a file for a file."""
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+        return
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
 
 
 def root_is_shared() -> bool:

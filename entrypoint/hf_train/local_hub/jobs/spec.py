@@ -94,6 +94,7 @@ def _check_network(network: object) -> None:
     aliases = network.get("aliases") or []
     ok = isinstance(aliases, list) and all(isinstance(one, str) and _ALIAS.fullmatch(one) for one in aliases)
     _require(ok, "network.aliases: 1 to 34 lowercase letters, digits and dashes each")
+    _require(len(set(aliases)) == len(aliases), "network.aliases: one stands there twice")
 
 
 def check_expose(expose: object) -> Mapping[str, list[int]]:

@@ -12,6 +12,7 @@ from hf_train.local_hub.faults import Faults
 from hf_train.local_hub.hub import HubContext, VolumeSource
 from hf_train.local_hub.jobs.hardware import HARDWARE, Hardware
 from hf_train.local_hub.jobs.job import Job
+from hf_train.local_hub.network import environment
 
 
 class Tasks:
@@ -82,4 +83,5 @@ class Tasks:
             "CPU_CORES": str(hardware.cpus),
             "MEMORY": f"{hardware.ram_gb}Gi",
             "HF_ENDPOINT": self._hub.endpoint,
+            **environment(job.namespace, job.spec.get("network") or {}),
         }
