@@ -170,7 +170,7 @@ def test_a_plain_file_is_shown_as_xorbs(tmp_path: Path, size: int) -> None:
     path.write_bytes(bytes(range(251)) * (size // 251 + 1))
     with path.open("r+b") as stream:
         stream.truncate(size)
-    plain = contents.PlainContent("f" * 64, path, size)
+    plain = contents.PlainContent(path, size, "f" * 64)
     rebuilt = []
     for index, segment in enumerate(plain.segments()):
         raw = plain.xorb(index)

@@ -5,34 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Self
 
 from starlette.concurrency import run_in_threadpool
 
 from hf_train.local_hub.calls import HubError
+from hf_train.local_hub.xet.content import FileOnDisk
 from hf_train.local_hub.xet.store import XetStore
-
-_PIECE_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class FileOnDisk:
-    """The content of a file that stays as it is."""
-
-    path: Path
-    size: int
-
-    def read(self, start: int, end: int) -> Iterator[bytes]:
-        """The bytes from `start` to before `end`, in pieces."""
-        with self.path.open("rb") as stream:
-            stream.seek(start)
-            left = end - start
-            while left > 0 and (piece := stream.read(min(left, _PIECE_BYTES))):
-                left -= len(piece)
-                yield piece
 
 
 class LfsStore:

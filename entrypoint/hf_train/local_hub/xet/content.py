@@ -60,10 +60,9 @@ class FileContent(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PlainContent:
-    """A file whose bytes lie on disk as they are."""
+class FileOnDisk:
+    """The content of a file that stays as it is."""
 
-    hash: str
     path: Path
     size: int
 
@@ -75,6 +74,13 @@ class PlainContent:
             while left > 0 and (piece := stream.read(min(left, _PIECE_BYTES))):
                 left -= len(piece)
                 yield piece
+
+
+@dataclass(frozen=True, slots=True)
+class PlainContent(FileOnDisk):
+    """A file whose bytes lie on disk as they are, under its hash."""
+
+    hash: str
 
     def segments(self) -> Iterator[Segment]:
         """Xorbs of 32 MiB, named after the file's hash."""

@@ -138,7 +138,7 @@ class XetStore:
         for size, relative in self._table.read("SELECT size, path FROM plain WHERE hash = ?", [hash_]):
             path = self.root / relative
             if path.is_file():
-                return PlainContent(hash_, path, size)
+                return PlainContent(path, size, hash_)
         return PackedContent((), 0, self) if hash_ == EMPTY_HASH else None
 
     def write_to(self, hash_: str, target: Path) -> bool:
