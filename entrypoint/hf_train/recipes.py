@@ -36,6 +36,8 @@ class Recipe:
         push: Words that make it publish.
         output: Option for the folder of results.
         resume: Option that continues from a checkpoint; empty when it has none.
+        anew: Words that make it take an output folder in which files lie already; what it goes on from is then said by
+            `resume` alone.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Recipe:
     push: tuple[str, ...] = ("--push_to_hub",)
     output: str = "--output_dir"
     resume: str = "--resume_from_checkpoint"
+    anew: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -91,8 +94,6 @@ _TRL = Recipe(
         "torch==2.13.0",
     ),
     config="--config",
-    # The scripts call `trainer.train()` without a checkpoint (trl 1.16.0 `trl/scripts/sft.py`).
-    resume="",
 )
 # The commit of the library's release 4.48.0: its scripts refuse an older library, and newer ones are another script's.
 _TRANSFORMERS = Recipe(
@@ -111,6 +112,8 @@ _TRANSFORMERS = Recipe(
         "numpy==2.2.6",
         "torch==2.8.0",
     ),
+    # Without it the scripts look for a checkpoint by themselves, or refuse a folder that is not empty.
+    anew=("--overwrite_output_dir",),
 )
 # The tag v0.40.0. Headers of its scripts, where they have one, install the library's main branch; so they are not read.
 _DIFFUSERS = Recipe(

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hf_train.plan import Plan, usd
+from hf_train.plan.output import Output, output_of
 from hf_train.plan.schedule import Terms
 from hf_train.plan.spending import Estimate
 from hf_train.ports import Console
@@ -73,12 +74,18 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
         ("env", ", ".join(job.env) or "-"),
         ("secrets", ", ".join(job.secrets) or "-"),
         *(("volume", volume.as_option()) for volume in job.volumes),
+        *([("output", _output(output))] if (output := output_of(job)) else []),
         ("key", plan.key),
     ]
     if plan.code:
         dirty = f", {plan.code.dirty} changed" if plan.code.dirty else ""
         table.insert(3, ("code", f"{plan.code.files} files, {plan.code.size / 1e6:.2f} MB{dirty}"))
     return table
+
+
+def _output(output: Output) -> str:
+    how = f"by {output.resume}" if output.resume else "when the training asks for one (HF_TRAIN_CHECKPOINT)"
+    return f"{output.address}; goes on from its newest checkpoint {how}"
 
 
 def _estimate(found: Estimate) -> str:
@@ -129,6 +136,7 @@ def plan_json(plan: Plan, findings: Sequence[Finding] | None = None) -> str:
         "worst-case-usd": plan.budget.worst_case_usd,
         "estimate": asdict(plan.budget.estimate) if plan.budget.estimate else None,
         "key": plan.key,
+        "output": asdict(output) if (output := output_of(job)) else None,
         "recipe": dict(plan.recipe.lines) if plan.recipe else None,
         "snapshot": plan.code.digest if plan.code else None,
         "notes": list(plan.notes),

@@ -73,7 +73,9 @@ def smoke_inputs(inputs: Inputs) -> Inputs:
         attempts=None,
         args=(*inputs.args, *smoke.args) if inputs.script or inputs.recipe else inputs.args,
         command=inputs.command if inputs.script or inputs.recipe else (*inputs.command, *smoke.args),
-        env={**inputs.env, MARK: "1"},
+        # A folder of the Job's own: the real run's holds its checkpoints, and this run's are worth nothing.
+        env={**inputs.env, MARK: "1", **({"HF_TRAIN_OUTPUT_DIR": "output"} if inputs.output else {})},
+        output=None,
         model_repo=None,
         require_model=False,
         metrics_file=None,

@@ -75,6 +75,11 @@ def _unattended(inputs: Inputs) -> Inputs:
         for one in inputs.volumes
         if isinstance(one, LocalVolume) and not one.read_only
     ]
+    if inputs.output:
+        problems.append(
+            "output: all runs of the schedule would write to one folder, and each would go on from the one before; "
+            "push to the Hub with job-token, or mount a bucket of your own"
+        )
     if inputs.publish:
         problems.append("publish: no step is there to push what a scheduled run leaves; give job-token, and push there")
     if inputs.local:

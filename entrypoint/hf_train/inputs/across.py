@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hf_train.inputs.model import Inputs
 from hf_train.inputs.mounts import in_bucket
+from hf_train.inputs.output import OUTPUT_MOUNT, in_output, output_problems
 from hf_train.inputs.reader import Reader
 from hf_train.judge.gate import contradictions
 from hf_train.values import LocalVolume, Volume
@@ -43,7 +44,10 @@ def across(inputs: Inputs, reader: Reader) -> Sequence[str]:
         problems.append("smoke: args cannot be added to a command that a shell runs; give script, or a plain command")
     problems.extend(_mounts(inputs))
     problems.extend(_publish(inputs))
+    problems.extend(output_problems(inputs))
     problems.extend(_lease(inputs))
+    if inputs.lineage and not inputs.model_repo:
+        problems.append("lineage: give model-repo, whose card it is written into")
     problems.extend(f"gate: {problem}" for problem in contradictions(inputs.gate, inputs.directions))
     if inputs.job_token and "HF_TOKEN" in inputs.secrets:
         problems.append("job-token and secrets: both set HF_TOKEN in the Job; keep one")
@@ -93,10 +97,11 @@ def _publish(inputs: Inputs) -> Sequence[str]:
     if inputs.publish is None:
         return []
     problems = [] if inputs.model_repo else ["publish: give model-repo, where it is pushed"]
-    if in_bucket(inputs.publish, inputs.volumes) is None:
+    kept = inputs.output is not None and in_output(inputs.publish)
+    if not kept and in_bucket(inputs.publish, inputs.volumes) is None:
         problems.append(
-            f"publish: {inputs.publish} is in no bucket that the Job writes to; add one to volumes, for instance "
-            "hf://buckets/OWNER/NAME:/out:rw"
+            f"publish: {inputs.publish} is in no bucket that the Job writes to; set output: bucket and publish a "
+            f"folder below {OUTPUT_MOUNT}, or add one to volumes, for instance hf://buckets/OWNER/NAME:/out:rw"
         )
     return problems
 

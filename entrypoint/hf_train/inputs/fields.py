@@ -268,6 +268,14 @@ FIELDS: tuple[Field, ...] = (
         "`eval_accuracy >= 0.85`, `eval_loss <= baseline + 2%`, `eval_f1 >= baseline - 0.005 over 5 runs`.",
     ),
     Field(
+        name="output",
+        group=Group.RESULT,
+        metavar="bucket",
+        default="none",
+        help="`bucket` mounts a folder of this very training at `/output`, read-write: checkpoints and results outlive "
+        "a timeout, and the next run of the same training goes on from the newest checkpoint (docs/output.md).",
+    ),
+    Field(
         name="publish",
         group=Group.RESULT,
         metavar="PATH",
@@ -280,6 +288,15 @@ FIELDS: tuple[Field, ...] = (
         switch=True,
         default="`true` when `model-repo` is given",
         help="Fail (exit 6) when the training completed and published no model: nothing, no weights, or elsewhere.",
+    ),
+    Field(
+        name="lineage",
+        group=Group.RESULT,
+        from_file=False,
+        switch=True,
+        default="`false`",
+        help="After a training that published to `model-repo`, write into its model card where it comes from: "
+        "repository, commit, run, Job, image, data, cost; one more commit, and one section however often.",
     ),
     Field(
         name="mode",

@@ -74,8 +74,10 @@ class Inputs:
     directions: Mapping[str, Direction] = field(default_factory=dict)
     baseline: str | None = None
     gate: tuple[Condition, ...] = ()
+    output: Literal["bucket"] | None = None
     publish: str | None = None
     require_model: bool = False
+    lineage: bool = False
     mode: Literal["wait", "detach"] = "wait"
     on_cancel: Literal["cancel", "keep"] = "cancel"
     reuse: Literal["auto", "never"] = "auto"

@@ -99,8 +99,10 @@ def _read(reader: Reader) -> Inputs:
         directions=_directions(reader, [*shown, *((one.metric, one.way) for one in gate)]),
         baseline=reader.one("baseline", grammar.baseline, cast("str | None", None)),
         gate=gate,
+        output=reader.one("output", _output, cast("Any", None)),
         publish=reader.one("publish", grammar.mount, None),
         require_model=reader.one("require-model", grammar.boolean, reader.text("model-repo") is not None),
+        lineage=reader.one("lineage", grammar.boolean, False),
         mode=word("mode", ("wait", "detach"), "wait"),
         on_cancel=word("on-cancel", ("cancel", "keep"), "cancel"),
         reuse=word("reuse", ("auto", "never"), "auto"),
@@ -148,6 +150,10 @@ def _smoke(reader: Reader) -> Smoke | None:
 
 def _supersede(text: str) -> Any:
     return grammar.choice(text, ("cancel", "keep", "queue"))
+
+
+def _output(text: str) -> Any:
+    return grammar.choice(text, ("bucket",))
 
 
 def _after_watch(text: str) -> Any:

@@ -12,6 +12,7 @@ from hf_train.plan.lease import Lease, leased
 from hf_train.plan.model import HOUSE, Expect, Facts, Plan
 from hf_train.plan.names import labels_of, training_key
 from hf_train.plan.notes import notes_of
+from hf_train.plan.output import output_env, output_volume, with_output
 from hf_train.plan.recipe import Cooked, cook
 from hf_train.plan.watching import watch_limit
 from hf_train.ports import Survey
@@ -36,12 +37,13 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         timeout_s=inputs.timeout,
         attempts=inputs.attempts,
         # Without it a killed training loses what its stdout buffer held.
-        env={"PYTHONUNBUFFERED": "1", **inputs.env},
+        env={"PYTHONUNBUFFERED": "1", **inputs.env, **output_env(inputs)},
         secrets=tuple(dict.fromkeys((*inputs.secrets, *(("HF_TOKEN",) if inputs.job_token else ())))),
         volumes=_volumes(inputs, facts, namespace),
     )
     key = training_key(job, context, facts)
     job = replace(job, labels=labels_of(inputs, context, facts, key, job))
+    job = with_output(job, key, f"{namespace}/{BUCKET}")
     if inputs.lease:
         job = leased(job, Lease(seconds=inputs.lease, name=facts.nonce), f"{namespace}/{BUCKET}")
     return Plan(
@@ -51,7 +53,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         expect=Expect(
             model_repo=inputs.model_repo,
             require_model=inputs.require_model,
-            publish=in_bucket(inputs.publish, inputs.volumes) if inputs.publish else None,
+            publish=_published_from(inputs, key, f"{namespace}/{BUCKET}"),
             metrics_file=inputs.metrics_file,
             metrics=inputs.metrics,
             directions=inputs.directions,
@@ -100,6 +102,13 @@ def _command(inputs: Inputs, facts: Facts, cooked: Cooked | None) -> tuple[str, 
     if facts.code is None:
         return command
     return ("sh", f"{inputs.mount}/{HOUSE}/start.sh", *command)
+
+
+def _published_from(inputs: Inputs, key: str, bucket: str) -> tuple[str, str] | None:
+    if not inputs.publish:
+        return None
+    own = (output_volume(key, bucket),) if inputs.output else ()
+    return in_bucket(inputs.publish, (*inputs.volumes, *own))
 
 
 def _volumes(inputs: Inputs, facts: Facts, namespace: str) -> tuple[Volume, ...]:

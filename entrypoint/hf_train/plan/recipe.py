@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import yaml
 
 from hf_train.inputs import Inputs
+from hf_train.plan.output import LIBRARY_FOLDER
 from hf_train.recipes import Recipe
 
 MAX_CONFIG = 1 << 18
@@ -62,16 +63,24 @@ def cook(recipe: Recipe, inputs: Inputs, *, gpus: int, script: str, config_text:
 
 
 def _added(recipe: Recipe, inputs: Inputs, config_text: str | None) -> tuple[str, ...]:
-    has = {_plain(word) for word in inputs.args if word.startswith("--")} | _keys(config_text)
+    has = _options(inputs) | _keys(config_text)
     words: list[str] = []
     # A folder that this step publishes from needs no push by the Job, which then has no token.
     if inputs.model_repo and not inputs.publish:
         if _plain(recipe.repo) not in has:
             words += [recipe.repo, inputs.model_repo]
         words += [word for word in recipe.push if _plain(word) not in has]
-    if recipe.launcher != "own" and _plain(recipe.output) not in has:
+    if inputs.output:
+        # On the command line it wins over the YAML of each library that takes one.
+        words += () if _plain(recipe.output) in _options(inputs) else (recipe.output, LIBRARY_FOLDER)
+        words += [word for word in recipe.anew if _plain(word) not in has]
+    elif recipe.launcher != "own" and _plain(recipe.output) not in has:
         words += [recipe.output, inputs.model_repo.partition("/")[2] if inputs.model_repo else "output"]
     return tuple(words)
+
+
+def _options(inputs: Inputs) -> set[str]:
+    return {_plain(word) for word in inputs.args if word.startswith("--")}
 
 
 def _plain(word: str) -> str:
