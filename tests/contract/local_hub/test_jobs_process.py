@@ -44,6 +44,15 @@ def test_environment_of_a_job(local_hub: LocalHubHandle, run: Run) -> None:
     eventually(lambda: not Path(env["HOME"]).exists())  # and it is gone afterwards
 
 
+def test_a_socket_fits_into_the_temporary_folder(local_hub: LocalHubHandle, api: HfApi) -> None:
+    """Python's managers (multiprocess, and so `datasets` with `num_proc`) make theirs there: 108 bytes at most."""
+    bind = "import socket, tempfile\nsocket.socket(socket.AF_UNIX).bind(tempfile.mkdtemp() + '/' + 'n' * 40)\n"
+    ask = "import os, sys\nprint(os.path.realpath(os.environ['TMPDIR']).startswith(sys.argv[1]))"
+    for code, said in ((bind, []), (ask, ["True"])):
+        job = local_hub.wait(api.run_job(image="python:3.12", command=["python", "-c", code, str(local_hub.data)]).id)
+        assert (job["status"]["stage"], local_hub.log(job["id"])) == ("COMPLETED", said)
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

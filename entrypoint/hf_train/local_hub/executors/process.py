@@ -31,6 +31,8 @@ READ = 1 << 16
 TICK_S = 0.05
 MEASURE_S = 0.5
 KILLED = 128 + signal.SIGKILL
+SCRATCH = "/hf-tmp"
+"""A Job's short name for its TMPDIR, a link: a socket's path has at most 108 bytes (unix(7)), our folders lie deep."""
 _SANDBOX = Path(__file__).with_name("sandbox.py")
 _PASSED = re.compile(
     r"(SSL_|PIP_|UV_|HF_XET_|OMP_|MKL_|OPENBLAS_)\w+|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(?i:https?_proxy|no_proxy|all_proxy)|TZ"
@@ -60,6 +62,7 @@ class ProcessExecutor:
         env = {**self._environment(home, scratch), **task.env}
         try:
             if self._mounts_work(task.folder):
+                env = {**env, "TMPDIR": task.env.get("TMPDIR", SCRATCH)}
                 process = _start(
                     task.folder, task.command, cwd, env, (*task.mounts, *self._hosts.mounts(task)), private=True
                 )
@@ -125,6 +128,7 @@ def _start(
     plan = {
         "private": private,
         "root": str(root.resolve()),
+        "links": {SCRATCH: str((folder / "tmp").resolve())},
         "cwd": str(cwd.resolve()),
         "command": list(command),
         "env": dict(env),

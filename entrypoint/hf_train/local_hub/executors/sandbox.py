@@ -92,6 +92,9 @@ def enter(plan: dict[str, Any]) -> None:
     targets = {volume["target"]: volume for volume in plan["mounts"]}
     mirror("/", root, frozenset(targets), root)
     mount(None, root, None, MS_REC | MS_PRIVATE)  # what was bound may have peers on the host, and /proc comes anew
+    for name, target in plan["links"].items():
+        with contextlib.suppress(FileExistsError):
+            os.symlink(target, root + name)
     for target in sorted(targets):
         make_place(targets[target]["source"], root + target)
         bind(targets[target]["source"], root + target)
