@@ -96,7 +96,8 @@ class CasRoutes:
         cas = cas_path(self.signer)
         return [
             CallRoute(["POST"], rf"{cas}/v1/xorbs/default/(?P<hash>{_HASH})", self.post_xorb),
-            CallRoute(["POST"], rf"{cas}/v1/shards", self.post_shard_v1),
+            # hf_xet 1.4 has no version in this one path; it comes with Axolotl 0.19 (huggingface_hub 1.17).
+            CallRoute(["POST"], rf"{cas}(/v1)?/shards", self.post_shard_v1),
             CallRoute(["POST"], rf"{cas}/v2/shards", self.post_shard_v2),
             CallRoute(["GET"], rf"{cas}/(?P<version>v1|v2)/reconstructions/(?P<hash>{_HASH})", self.reconstruction),
             # Nothing is deduplicated across clients, and direct xorb upload is the way: 404 says both (hf_xet goes on).

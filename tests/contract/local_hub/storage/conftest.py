@@ -13,6 +13,9 @@ import pytest
 from support.cache import folder, only_one
 from support.storage_server import Server, serving
 
+XET = {"1.17.0": "hf-xet==1.4.3"}
+"""Whose hf_xet is old too, as Axolotl 0.19 pins both; others take the newest."""
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -34,19 +37,19 @@ def python_with() -> Callable[[str], str]:
     def interpreter(version: str) -> str:
         if version == "current":
             return sys.executable
-        python = folder() / "clients" / version / "bin" / "python"
+        xet = XET.get(version, "hf-xet")
+        python = folder() / "clients" / f"{version}-{xet}" / "bin" / "python"
         with only_one(f"client-{version}"):
             if not (python.parent.parent / "ready").exists():
-                _install(python, version)
+                _install(python, f"huggingface_hub=={version}", xet)
         return str(python)
 
     return interpreter
 
 
-def _install(python: Path, version: str) -> None:
+def _install(python: Path, *packages: str) -> None:
     uv = [sys.executable, "-m", "uv"]
     where = str(python.parent.parent)
     subprocess.run([*uv, "venv", "-q", "--clear", "--python", sys.executable, where], check=True, timeout=120)
-    packages = [f"huggingface_hub=={version}", "hf-xet"]
     subprocess.run([*uv, "pip", "install", "-q", "--python", str(python), *packages], check=True, timeout=300)
     (python.parent.parent / "ready").touch()
