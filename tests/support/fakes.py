@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from hf_train.errors import BadInput, JobGone, RefusedByHub, TransientHubError
-from hf_train.ports import Account, Gauge, Head, LogFeed, Ports, Published, Survey
+from hf_train.ports import Account, Card, Gauge, Head, LogFeed, Ports, Published, Survey
 from hf_train.values import Annotation, Flavor, GpuUse, JobRef, JobSpec, JobState, Secret, Snapshot, Stage
 
 START = datetime(2026, 12, 2, 6, 0, tzinfo=UTC)
@@ -363,6 +363,28 @@ class FakePublisher:
 
 
 @dataclass
+class FakeCards:
+    """One card on a main branch that has these commits, the newest first; or raises what it was given."""
+
+    text: str = "---\nlicense: mit\n---\n# Model\n"
+    commits: tuple[str, ...] = ("d" * 40,)
+    errors: list[Exception] = field(default_factory=list)
+    written: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def read(self, repo: str) -> Card:
+        del repo
+        if self.errors:
+            raise self.errors.pop(0)
+        return Card(text=self.text, commits=self.commits)
+
+    def write(self, repo: str, text: str, parent: str, title: str) -> str:
+        self.written.append((repo, parent, title))
+        self.text = text
+        self.commits = (f"{len(self.written):040x}", *self.commits)
+        return self.commits[0]
+
+
+@dataclass
 class RecordingConsole:
     """Keeps what was said."""
 
@@ -463,6 +485,11 @@ class FakeReports:
         inside = sorted((path for path in self.stored if path.startswith(f"{bucket}/{folder}/")), reverse=True)
         return [self.stored[path] for path in inside[:count]]
 
+    def contents(self, bucket: str, paths: Sequence[str], most: int) -> Mapping[str, bytes]:
+        self._fail(paths[0])
+        found = {path: self.stored[f"{bucket}/{path}"].encode() for path in paths if f"{bucket}/{path}" in self.stored}
+        return {path: content for path, content in found.items() if len(content) <= most}
+
 
 @dataclass
 class World:
@@ -478,6 +505,7 @@ class World:
     reports: FakeReports = field(default_factory=FakeReports)
     people: FakePeople = field(default_factory=FakePeople)
     publisher: FakePublisher = field(default_factory=FakePublisher)
+    cards: FakeCards = field(default_factory=FakeCards)
 
     def __post_init__(self) -> None:
         self.hub = FakeHub(self.clock)
@@ -496,4 +524,5 @@ class World:
             clock=self.clock,
             people=self.people,
             publisher=self.publisher,
+            cards=self.cards,
         )

@@ -77,7 +77,7 @@ def read_all_results(text: str) -> Metrics:
     Returns:
         Its numbers.
     """
-    record, problem = _object(text, MAX_RESULTS)
+    record, problem = json_object(text, MAX_RESULTS)
     if record is None:
         return Metrics(problems=(problem,))
     values, problems = _numbers(record)
@@ -98,7 +98,7 @@ def read_metrics_file(text: str) -> Metrics:
     """
     if len(text.encode("utf-8", "replace")) > MAX_METRICS_FILE:
         return Metrics(problems=(f"larger than {MAX_METRICS_FILE // 1024} KB",))
-    record, problem = _object(text, MAX_METRICS_FILE)
+    record, problem = json_object(text, MAX_METRICS_FILE)
     if record is None:
         return Metrics(problems=(problem,))
     values: dict[str, float | None] = {}
@@ -116,7 +116,7 @@ def read_trainer_state(text: str) -> TrainerState:
     Returns:
         Last values, curves and steps.
     """
-    record, problem = _object(text, MAX_RESULTS)
+    record, problem = json_object(text, MAX_RESULTS)
     if record is None:
         return TrainerState(problems=(problem,))
     history = record.get("log_history")
@@ -157,7 +157,13 @@ def _entry(entry: Mapping[str, Any], values: dict[str, float | None], curves: Cu
             curves.add(name, step, read)
 
 
-def _object(text: str, limit: int) -> tuple[dict[str, Any] | None, str]:
+def json_object(text: str, limit: int) -> tuple[dict[str, Any] | None, str]:
+    """A JSON object (bare ``NaN`` allowed), or None and what is wrong with it.
+
+    Args:
+        text: Content of the file.
+        limit: The most characters that are read.
+    """
     if len(text) > limit:
         return None, f"larger than {limit // 1024} KB"
     if not text.strip("\ufeff \t\r\n"):
@@ -212,6 +218,7 @@ __all__ = [
     "Metrics",
     "ModelCard",
     "TrainerState",
+    "json_object",
     "read_all_results",
     "read_metrics_file",
     "read_model_card",

@@ -28,6 +28,11 @@ class Results:
     problems: tuple[str, ...]
 
 
+def not_there(metrics_file: str) -> str:
+    """That a commit does not hold the file that the user named, in words."""
+    return f"The metrics file {metrics_file} is not in the repo at this Job's commit."
+
+
 def read_results(contents: Mapping[str, bytes], metrics_file: str | None = None) -> Results:
     """Read the result files of one commit.
 
@@ -61,5 +66,5 @@ def read_results(contents: Mapping[str, bytes], metrics_file: str | None = None)
             sources.append(Source("tensorboard", events.metrics, name="TensorBoard"))
             of_events = of_events or events.curve
     if metrics_file and metrics_file not in contents:
-        problems.append(f"The metrics file {metrics_file} is not in the repo at this Job's commit.")
+        problems.append(not_there(metrics_file))
     return Results(sources=tuple(sources), curve=of_trainer or of_events, problems=tuple(problems))

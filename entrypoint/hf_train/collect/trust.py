@@ -12,15 +12,24 @@ from dataclasses import dataclass, field
 
 from hf_train.collect.divergence import diverged
 
+_RESULTS = ("all_results.json", "trainer_state.json", "eval_results.json", "train_results.json")
+CHECKPOINT = "checkpoint"
+"""Kind of what a checkpoint in the output folder says: older than the log, but better than nothing."""
+
+
+def in_output(kind: str) -> str:
+    """The kind of the same file in the output folder, which no commit stands behind."""
+    return f"{kind} (output)"
+
+
 ORDER = (
     "metrics-file",
-    "all_results.json",
-    "trainer_state.json",
-    "eval_results.json",
-    "train_results.json",
+    *_RESULTS,
+    *map(in_output, _RESULTS),
     "model-index",
     "tensorboard",
     "log",
+    CHECKPOINT,
     "tracker",
 )
 """Kinds of sources, the most trusted first."""

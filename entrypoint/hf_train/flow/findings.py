@@ -1,27 +1,31 @@
 """Collect: what the log, the repos and their files say, put together in the order of trust.
 
-The order: metrics file > `all_results.json`, `trainer_state.json`, `eval_results.json` at the Job's commit > model
-card > TensorBoard events in the repo > log. The log is best effort and never gives the verdict, at most a warning.
+The order: metrics file > `all_results.json`, `trainer_state.json`, `eval_results.json` at the Job's commit > the same
+files in the output folder > model card > TensorBoard events in the repo > log > a checkpoint in the output folder. The
+log is best effort and never gives the verdict, at most a warning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from hf_train.collect.candidates import model_candidates
 from hf_train.collect.divergence import diverged
+from hf_train.collect.reader import read_log
 from hf_train.collect.reading import LogReading, Progress
-from hf_train.collect.results import read_results
-from hf_train.collect.trust import Source, merge
+from hf_train.collect.record import Gpu, Record, longer
+from hf_train.collect.results import not_there, read_results
+from hf_train.collect.trust import CHECKPOINT, Source, merge
 from hf_train.errors import LostSight, RefusedByHub
 from hf_train.failure import Failure, failure_of
+from hf_train.flow.output import record_of
 from hf_train.flow.prepare import patiently
 from hf_train.flow.publishing import Push
 from hf_train.plan import Plan
 from hf_train.ports import Ports, Published
-from hf_train.values import Findings, JobState, Metric, ModelLink, Outcome, Reason, Stage
+from hf_train.values import Findings, GpuUse, JobState, Metric, ModelLink, Outcome, Reason, Stage
 
 LOOK_LIMIT_S = 30.0
 MAX_CANDIDATES = 8
@@ -58,21 +62,24 @@ def collect(
     shelf = _Shelf()
     if state is not None and state.stage in _LOOKED_AT and outcome.reason is not Reason.CANCELLED:
         shelf = _look(reading, plan, state, ports, pushed)
-    sources = (*shelf.sources, Source("log", reading.metrics, reading.progress.step))
+    record = record_of(plan, state, outcome, ports)
+    sources = _sources(shelf, record, Source("log", reading.metrics, reading.progress.step))
     merged = merge(sources)
     bad = reading.status == "diverged" or any(diverged(source.metrics) for source in sources)
     why = Failure()
     if bad or outcome.reason not in {Reason.COMPLETED, Reason.DETACHED}:
         # A log is full of words like "error"; it explains a failure, it does not make one.
-        why = Failure(code=reading.cause, line=reading.cause_line or "", hint=reading.hint or "")
+        said = _explained(reading, record, ports)
+        why = Failure(code=said.cause, line=said.cause_line or "", hint=said.hint or "")
         why = failure_of(why, state, outcome.reason)
+    missing = _not_read(plan, record)
     odd = [f"{metric.name}: {problem}" for metric in merged for problem in metric.problems]
     return Findings(
         metrics=tuple(Metric(name=m.name, value=m.value, source=m.source) for m in merged if m.value is not None),
         model=shelf.model,
         others=shelf.others,
         model_note=shelf.note,
-        curve={name: tuple(points) for name, points in (shelf.curve or reading.curve).items()},
+        curve={name: tuple(points) for name, points in (shelf.curve or longer(record.curve, reading.curve)).items()},
         diverged=bad,
         cause=why.code,
         cause_line=why.line,
@@ -81,7 +88,46 @@ def collect(
         progress=(reading.progress.step, reading.progress.total),
         epoch=reading.progress.epoch,
         steps_per_second=reading.steps_per_second,
-        problems=(*shelf.problems, *odd),
+        gpus=tuple(_use(one, record.samples) for one in record.gpus),
+        resumed_from=record.resumed_from,
+        checkpoint=record.checkpoint,
+        problems=(*(one for one in shelf.problems if one not in missing), *record.problems, *odd),
+    )
+
+
+def _sources(shelf: _Shelf, record: Record, log: Source) -> tuple[Source, ...]:
+    """All sources. A checkpoint is as old as it is, so it only tells what nothing else does."""
+    last = (*shelf.sources, *(one for one in record.sources if one.kind != CHECKPOINT), log)
+    known = {name for source in last for name in source.metrics}
+    kept = (one for one in record.sources if one.kind == CHECKPOINT)
+    return (*last, *(replace(one, metrics=_without(one.metrics, known)) for one in kept))
+
+
+def _without(metrics: Mapping[str, float | None], known: Collection[str]) -> Mapping[str, float | None]:
+    return {name: value for name, value in metrics.items() if name not in known}
+
+
+def _explained(reading: LogReading, record: Record, ports: Ports) -> LogReading:
+    """Why it failed, by the log; when that is silent, by the traceback that torchrun kept."""
+    if reading.cause is not None or not record.traceback:
+        return reading
+    return read_log([ports.console.redact(record.traceback) + "\n"])
+
+
+def _not_read(plan: Plan, record: Record) -> frozenset[str]:
+    """What is said of a metrics file that no repo has: nothing when the output folder has it."""
+    path = plan.expect.metrics_file
+    return frozenset((not_there(path), *_unread(plan))) if path and record.has_metrics_file else frozenset()
+
+
+def _use(gpu: Gpu, samples: int) -> GpuUse:
+    return GpuUse(
+        name=gpu.name,
+        samples=samples,
+        mean_pct=gpu.mean_pct,
+        max_pct=gpu.max_pct,
+        memory_max_bytes=gpu.memory_max_bytes,
+        memory_total_bytes=gpu.memory_total_bytes,
     )
 
 

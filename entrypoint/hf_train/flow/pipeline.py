@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from hf_train.collect.reader import LogReader
+from hf_train.collect.record import resumed_step
 from hf_train.errors import Interrupted, LostSight, UserError
 from hf_train.flow.baseline import find
 from hf_train.flow.findings import collect, live
@@ -15,6 +16,8 @@ from hf_train.flow.handover import leave
 from hf_train.flow.inquiry import create_repo
 from hf_train.flow.launch import Launched, launch, remembered, send
 from hf_train.flow.lease import Keeper, grant
+from hf_train.flow.lineage import describe
+from hf_train.flow.output import make_folder
 from hf_train.flow.prepare import Prepared, Request, prepare, with_image
 from hf_train.flow.publishing import push
 from hf_train.flow.reporter import Reporter
@@ -26,6 +29,7 @@ from hf_train.flow.supersede import make_room
 from hf_train.flow.watch import Policy, Watcher
 from hf_train.judge.gate import judge_all
 from hf_train.plan import Plan, outlives, usd
+from hf_train.plan.output import output_of
 from hf_train.ports import Ports
 from hf_train.report import Frame, Frames, Phase, Report
 from hf_train.report.words import duration
@@ -107,6 +111,7 @@ class _Run:
     reporter: Reporter
     prepared: Prepared
     last_word: LastWord = lambda report: report
+    resumed: int | None = None
 
     @property
     def plan(self) -> Plan:
@@ -124,6 +129,7 @@ class _Run:
             left = self._leave(snapshot)
             grant(self.plan, self.ports)
             reuse = self.request.inputs.reuse == "auto"
+            make_folder(self.plan, self.request.context, self.ports, reuse=reuse)
             launching = True
             launched = launch(self.prepared, self.request.context, self.ports, reuse=reuse, snapshot=snapshot)
         except UserError as error:
@@ -213,12 +219,15 @@ class _Run:
             pushed = push(self.plan, ended.state, outcome, self.ports)
             findings = collect(reading, self.plan, ended.state, outcome, self.ports, pushed)
             findings = replace(findings, gpus=findings.gpus or base.findings.gpus)
+            if findings.resumed_from is None:
+                findings = replace(findings, resumed_from=self.resumed)
             ended = replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line))
             last = self.last_word(ended)
             if last is None:
                 return ended
             ended = self._compared(last)
             if outcome.signum is None:
+                ended = describe(ended, self.request.inputs, self.ports)
                 ended = replace(ended, pr_cost_usd=of_pull(self.plan, ended.context, self.ports, ended.state))
         except Interrupted:
             words = "The workflow was cancelled while the results were collected; only the log was read."
@@ -271,6 +280,9 @@ class _Run:
         self.ports.files.log(lines)
         # The line that proves a cause is quoted in the comment, so no secret may get as far as the reader.
         redacted = self.ports.console.redact("\n".join(lines))
+        if output_of(self.plan.job):
+            said = resumed_step(redacted.split("\n"))
+            self.resumed = self.resumed if said is None else said
         reader.feed(redacted + "\n")
         frames.feed(redacted.split("\n"))
 
@@ -284,7 +296,8 @@ class _Run:
             return
         progress = reader.snapshot()
         phase = Phase.STARTING if progress.step is None and not progress.metrics else Phase.RUNNING
-        report = replace(base, phase=phase, state=state, findings=live(progress), eta_s=progress.eta_seconds)
+        findings = replace(live(progress), resumed_from=self.resumed)
+        report = replace(base, phase=phase, state=state, findings=findings, eta_s=progress.eta_seconds)
         self.reporter.follows(report)
 
     def _so_far(self, report: Report, reader: LogReader) -> str:

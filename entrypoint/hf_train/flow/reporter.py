@@ -24,6 +24,7 @@ from hf_train.report import (
     tells_the_same,
     verdict_of,
 )
+from hf_train.report.output import output_folder, output_words
 
 LIVE_EVERY_S = 300.0
 MAX_SAID = 12
@@ -233,6 +234,9 @@ class Reporter:
             console.info(f"Note: {problem}")
         if findings.model:
             console.info(f"Model: {findings.model.url}")
+        if output := output_folder(report):
+            console.info("; ".join([f"Output: {output.address}", *output_words(report)]))
+            console.info(f"To have it here: {output.copy_line}")
 
 
 def _sentence(text: str) -> str:

@@ -1,12 +1,15 @@
-"""Adapter: reports of earlier runs, in the private `jobs-artifacts` bucket. No git history is needed to find them."""
+"""Adapter: small files of ours in the private `jobs-artifacts` bucket: reports of earlier runs, records of Jobs.
+
+No git history is needed to find an earlier run.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from huggingface_hub import HfApi
+from huggingface_hub import BucketFile, HfApi
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -60,10 +63,33 @@ class BucketReports:
             newest = sorted(found, key=lambda path: PurePosixPath(path).name, reverse=True)
             return self._read(bucket, newest[:count])
 
+    def contents(self, bucket: str, paths: Sequence[str], most: int) -> Mapping[str, bytes]:
+        """What these files hold, by path; without those that are not there or have more than `most` bytes.
+
+        Raises:
+            RefusedByHub: The bucket may not be read.
+            TransientHubError: An answer that may be better next time.
+        """
+        disable_progress_bars()
+        with translated(f"files of the bucket {bucket}"):
+            try:
+                found = list(self._api.get_bucket_paths_info(bucket, paths))
+            except HfHubHTTPError as error:
+                if error.response.status_code == 404:
+                    return {}
+                raise
+            small = [one for one in found if one.path in paths and one.size <= most]
+            return self._download(bucket, {one.path: one for one in small})
+
     def _read(self, bucket: str, paths: Sequence[str]) -> Sequence[str]:
-        if not paths:
-            return ()
+        read = self._download(bucket, {path: path for path in paths})
+        return [content.decode("utf-8", "replace") for content in read.values()]
+
+    def _download(self, bucket: str, files: Mapping[str, str | BucketFile]) -> Mapping[str, bytes]:
+        """Contents by path, in this order; without those that vanished."""
+        if not files:
+            return {}
         with tempfile.TemporaryDirectory(prefix="hf-train-") as scratch:
-            targets = [Path(scratch) / str(number) for number in range(len(paths))]
-            self._api.download_bucket_files(bucket, list(zip(paths, targets, strict=True)))
-            return [target.read_text(encoding="utf-8", errors="replace") for target in targets if target.is_file()]
+            targets = {path: Path(scratch) / str(number) for number, path in enumerate(files)}
+            self._api.download_bucket_files(bucket, [(one, targets[path]) for path, one in files.items()])
+            return {path: target.read_bytes() for path, target in targets.items() if target.is_file()}

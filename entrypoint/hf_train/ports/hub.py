@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from hf_train.ports.answers import Account, Published, RepoFact
+from hf_train.ports.answers import Account, Card, Published, RepoFact
 from hf_train.values import Flavor, GpuUse, JobRef, JobSpec, JobState, Scheduled, Secret
 
 
@@ -140,6 +140,21 @@ class Publisher(Protocol):
         ...
 
 
+class Cards(Protocol):
+    """Cards of model repos, with a token that may write to them.
+
+    Every method raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+    """
+
+    def read(self, repo: str) -> Card:
+        """The card on the main branch."""
+        ...
+
+    def write(self, repo: str, text: str, parent: str, title: str) -> str:
+        """Commit a card on top of a commit; when the branch has moved on, a `TransientHubError`. Returns the commit."""
+        ...
+
+
 class Access(Protocol):
     """What the preflight asks of the Hub.
 
@@ -171,6 +186,10 @@ class Reports(Protocol):
 
     def newest(self, bucket: str, folder: str, count: int) -> Sequence[str]:
         """The newest reports of a folder, the newest first; fewer or none when there are no more."""
+        ...
+
+    def contents(self, bucket: str, paths: Sequence[str], most: int) -> Mapping[str, bytes]:
+        """What these files hold, by path; without those that are not there or have more than `most` bytes."""
         ...
 
 

@@ -15,6 +15,7 @@ from hf_train.report.gpus import gpu_line
 from hf_train.report.live import MAX_PROBLEMS, status
 from hf_train.report.marks import result_mark
 from hf_train.report.model import Phase, Report
+from hf_train.report.output import output_folder, output_line
 from hf_train.report.table import table
 from hf_train.report.verdict import verdict_of
 from hf_train.report.words import anchor, block, cell, code, duration, fits, link, money, number, one_line
@@ -107,8 +108,7 @@ def _results(report: Report) -> list[str]:
         words.append(f"this pull request so far {money(report.pr_cost_usd)}")
     if words:
         lines.append(" · ".join(words))
-    if gpus := gpu_line(report.findings.gpus):
-        lines.append(gpus)
+    lines += [line for line in (gpu_line(report.findings.gpus), output_line(report)) if line]
     if report.findings.tracker_urls:
         links = ", ".join(link(url, url) for url in report.findings.tracker_urls[:3])
         lines.append(f"**Tracker** {links}")
@@ -134,6 +134,8 @@ def _model(report: Report, model: ModelLink) -> str:
     words = [f"{code(model.title, 80)}" if model.title else ""]
     if model.has_weights is False:
         words.append("no weights at that commit")
+    if model.card:
+        words.append(f"card since {code(model.card[:7])}")
     return " · ".join([text, *(word for word in words if word)])
 
 
@@ -214,6 +216,8 @@ def _details(report: Report) -> list[str]:
         return []
     lines = ["<details>", "<summary>How this was run</summary>", ""]
     lines += ["The same Job by hand:", "", block(plan.equal_line, "sh"), ""]
+    if output := output_folder(report):
+        lines += ["What it left, as a folder of yours:", "", block(output.copy_line, "sh"), ""]
     rows = [
         ("Image", cell(plan.job.image)),
         ("Flavor", cell(_flavor_words(report))),

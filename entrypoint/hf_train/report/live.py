@@ -38,6 +38,8 @@ def _progress(report: Report) -> list[str]:
         words = [f"waiting for {duration(waited)}"] if waited else []
         return [*words, code(state.message)] if state and state.message else words
     words = ["no training line yet"] if report.phase is Phase.STARTING else []
+    if report.findings.resumed_from is not None:
+        words.append(f"resumed from step {report.findings.resumed_from:,}")
     if step is not None:
         words.append(f"**Step {step:,}/{total:,}** ({100 * step // total} %)" if total else f"**Step {step:,}**")
     if report.eta_s is not None:

@@ -11,6 +11,7 @@ from typing import Any
 from hf_train.judge.directions import direction
 from hf_train.judge.gate import overall
 from hf_train.report.model import Report
+from hf_train.report.output import output_folder
 from hf_train.report.schema import VERSION
 from hf_train.report.table import shown_metrics
 from hf_train.report.verdict import verdict_of
@@ -86,6 +87,7 @@ def as_json(report: Report) -> str:
         "hint": findings.hint,
         "model-note": findings.model_note,
         "shown": [m.name for m in shown_metrics(report)][:MAX_SHOWN],
+        "model-card-revision": findings.model.card if findings.model else "",
         "model-private": findings.model.private if findings.model else None,
         "sources": {m.name: m.source for m in findings.metrics},
         "directions": {m.name: way for m in findings.metrics if (way := direction(m.name, given))},
@@ -117,6 +119,9 @@ def as_json(report: Report) -> str:
             }
             for one in findings.gpus
         ],
+        "output": folder.address if (folder := output_folder(report)) else "",
+        "resumed-from-step": findings.resumed_from,
+        "checkpoint-step": findings.checkpoint,
         "problems": [*report.problems, *findings.problems, *(report.outcome.log_problems if report.outcome else ())],
         "log-lines": report.outcome.log_lines if report.outcome else 0,
         "queued-s": _rounded(report.state.queued_s if report.state else None, 3),

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+CARD_TITLE = "hf-train: lineage of Job"
+"""How the title of a commit begins that a step makes after a Job; such a one proves nothing of a training."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelLink:
@@ -19,6 +22,7 @@ class ModelLink:
         title: The commit's title.
         private: Whether the repo is private.
         has_weights: Whether it holds weights at that commit; None when that was not looked at.
+        card: The later commit with which this step wrote the lineage into its card; empty when it did not.
     """
 
     repo: str
@@ -28,6 +32,7 @@ class ModelLink:
     title: str = ""
     private: bool = False
     has_weights: bool | None = None
+    card: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,6 +109,8 @@ class Findings:
         progress: Last step seen, as `(step, total)`.
         epoch: Epochs done by then, None when the log does not say.
         steps_per_second: Speed, None when the log does not say.
+        resumed_from: Step that the Job went on from; None when it began anew, or that is not known.
+        checkpoint: Step of the newest checkpoint in its output folder; None when there is none.
         problems: What could not be read or is worth knowing, in words.
     """
 
@@ -121,4 +128,6 @@ class Findings:
     progress: tuple[int | None, int | None] = (None, None)
     epoch: float | None = None
     steps_per_second: float | None = None
+    resumed_from: int | None = None
+    checkpoint: int | None = None
     problems: tuple[str, ...] = ()
