@@ -23,7 +23,7 @@ from hf_train.files import RunFiles
 from hf_train.flow.prepare import Request
 from hf_train.github.people import GitHubPeople
 from hf_train.github.pulls import GitHubPulls
-from hf_train.hub import HubAccess, HubPublisher, HuggingFaceHub, Identity, stored_token
+from hf_train.hub import HubAccess, HubCards, HubPublisher, HuggingFaceHub, Identity, stored_token
 from hf_train.hub.reports import BucketReports
 from hf_train.hub.spaces import SpaceBuilder
 from hf_train.hub_api import make_api
@@ -153,6 +153,7 @@ def ports_of(
         people=people,
         images=images_of(stack, context, endpoint, token, known),
         publisher=HubPublisher(endpoint, token, identity_of(environ)),
+        cards=HubCards(endpoint, HubPublisher(endpoint, _job_token(inputs, environ) or token, identity_of(environ))),
     )
 
 

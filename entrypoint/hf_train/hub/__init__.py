@@ -5,7 +5,8 @@ cancels; `logs` reads the stream; `repos` looks at what was published.
 """
 
 from hf_train.hub.access import HubAccess
+from hf_train.hub.cards import HubCards
 from hf_train.hub.jobs import HuggingFaceHub, stored_token
 from hf_train.hub.publish import HubPublisher, Identity
 
-__all__ = ["HubAccess", "HubPublisher", "HuggingFaceHub", "Identity", "stored_token"]
+__all__ = ["HubAccess", "HubCards", "HubPublisher", "HuggingFaceHub", "Identity", "stored_token"]

@@ -86,7 +86,7 @@ class HubPublisher:
         with tempfile.TemporaryDirectory(prefix="hf-train-publish-", dir=self._scratch) as scratch:
             with translated(f"the files of {bucket}/{folder}"):
                 self._fetch(reader, bucket, folder, Path(scratch), since)
-            token = self._token_for(repo)  # fresh: it lives an hour, and a training may have run for days
+            token = self.token_for(repo)  # fresh: it lives an hour, and a training may have run for days
             with translated(f"the model repo {repo}"):
                 commit = make_api(self._endpoint, token).upload_folder(
                     repo_id=repo, folder_path=scratch, commit_message=title, ignore_patterns=[".cache/**", ".git/**"]
@@ -113,7 +113,13 @@ class HubPublisher:
             files.append((item, scratch / name))
         api.download_bucket_files(bucket, files)
 
-    def _token_for(self, repo: str) -> Secret | None:
+    def token_for(self, repo: str) -> Secret | None:
+        """A token that may write to the repo: the step's identity traded for one, else the one that was given.
+
+        Raises:
+            RefusedByHub: The step's identity is no trusted publisher of the repo.
+            TransientHubError: An answer that may be better next time.
+        """
         if self._identity is None:
             return self._token
         statement = self._statement(self._identity)

@@ -16,7 +16,7 @@ from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundErro
 from huggingface_hub.hf_api import GitCommitInfo
 
 from hf_train.ports import Published
-from hf_train.values import ModelLink
+from hf_train.values import CARD_TITLE, ModelLink
 
 BEFORE = timedelta(seconds=1)
 AFTER = timedelta(seconds=60)
@@ -113,6 +113,7 @@ def _mine(commits: Sequence[GitCommitInfo], life: Life) -> list[GitCommitInfo]:
     """The Job's commits, newest first. The one that made the repo is none: the Trainer makes it when it starts."""
     made = {commits[-1].commit_id} if commits and _is_creation(commits[-1]) else set()
     found = [one for one in commits if life.holds(one) and life.wrote(one) and one.commit_id not in made]
+    found = [one for one in found if not one.title.startswith(CARD_TITLE)]  # a step's own, of this Job or another
     return sorted(found, key=lambda one: one.created_at, reverse=True)
 
 
@@ -204,7 +205,7 @@ def _contents(api: HfApi, link: ModelLink, sizes: Mapping[str, int], extra: Sequ
     events = [name for name in sizes if _EVENTS.search(name)]
     wanted = [name for name in dict.fromkeys([*extra, *RESULT_FILES, *events[-3:]]) if name in sizes]
     page = link.url.replace("/tree/", "/resolve/")
-    found = {name: _read(api, f"{page}/{name}") for name in wanted if sizes[name] <= MAX_FILE_BYTES}
+    found = {name: read_file(api, f"{page}/{name}") for name in wanted if sizes[name] <= MAX_FILE_BYTES}
     return {name: content for name, content in found.items() if content is not None}
 
 
@@ -217,7 +218,7 @@ def _weights(api: HfApi, link: ModelLink, info: Any) -> list[str]:
         name
         for name in names
         if sizes[name] > POINTER_BYTES
-        or not (_read(api, f"{page}/{name}") or b"").startswith(b"version https://git-lfs")
+        or not (read_file(api, f"{page}/{name}") or b"").startswith(b"version https://git-lfs")
     ]
 
 
@@ -229,7 +230,7 @@ def _hashes(info: Any) -> Mapping[str, str]:
     return {str(one.rfilename): (one.lfs.sha256 if one.lfs else one.blob_id) or "" for one in info.siblings or ()}
 
 
-def _read(api: HfApi, url: str) -> bytes | None:
+def read_file(api: HfApi, url: str) -> bytes | None:
     """A file's content; None when it is too large or cannot be read."""
     headers: Mapping[str, str] = {"Authorization": f"Bearer {api.token}"} if isinstance(api.token, str) else {}
     with get_session().stream("GET", url, headers=dict(headers)) as answer:

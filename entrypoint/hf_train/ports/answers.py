@@ -96,6 +96,19 @@ class Published:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Card:
+    """The card of a model repo, on its main branch.
+
+    Attributes:
+        text: Its content; empty when there is none.
+        commits: The branch's commits, the newest first.
+    """
+
+    text: str
+    commits: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Head:
     """The head of a pull request, as it is now.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hf_train.images.ports import Images
 from hf_train.ports.github import People, Pulls
-from hf_train.ports.hub import Access, Hub, Publisher, Reports
+from hf_train.ports.hub import Access, Cards, Hub, Publisher, Reports
 from hf_train.ports.runner import Clock, Console, Files, Scripts, Workspace
 
 
@@ -26,3 +26,4 @@ class Ports:
     people: People | None = None
     images: Images | None = None
     publisher: Publisher | None = None
+    cards: Cards | None = None
