@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -32,6 +34,7 @@ CLOCK_SLACK = timedelta(seconds=2)
 """The Hub gives whole seconds at some places, and parts of them at others."""
 SPARE_BYTES = 1 << 30
 """What stays free on this machine's disk."""
+_CHECKPOINT = re.compile(r"checkpoint-[0-9]{1,12}")
 _GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105  (the name of a kind, not a token)
 
@@ -97,6 +100,7 @@ class HubPublisher:
         prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
         found = api.list_bucket_tree(bucket, folder.strip("/") or None, recursive=True)
         there = [item for item in found if item.type == "file" and item.path.startswith(prefix)]
+        there = _of_the_model(there, prefix)
         items = [item for item in there if _moment(item) >= since - CLOCK_SLACK]
         if not items:
             older = f" ({len(there)} files of earlier runs lie there)" if there else ""
@@ -148,6 +152,17 @@ class HubPublisher:
         if not value:
             raise TransientHubError(f"HTTP {answer.status_code} for the identity of this step")
         return value
+
+
+def _of_the_model(items: Sequence[Any], prefix: str) -> Sequence[Any]:
+    """Without our records, and without checkpoints (three times the model, with the optimizer) beside other files.
+
+    The Trainer's own push leaves them out too (transformers 5.24.0 `push_to_hub`).
+    """
+    named = [(PurePosixPath(item.path.removeprefix(prefix)).parts, item) for item in items]
+    kept = [(parts, item) for parts, item in named if parts[:1] != (".hf-train",)]
+    model = [item for parts, item in kept if not (len(parts) > 1 and _CHECKPOINT.fullmatch(parts[0]))]
+    return model or [item for _, item in kept]
 
 
 def _moment(item: Any) -> datetime:

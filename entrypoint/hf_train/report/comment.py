@@ -94,10 +94,13 @@ def _results(report: Report) -> list[str]:
         return []
     lines = []
     if report.findings.model:
-        lines.append(f"**Model** {_model(report, report.findings.model)}")
+        lines.append(f"**Model** {model_words(report, report.findings.model)}")
     elif report.findings.model_note:
         lines.append(f"**Model** {code(report.findings.model_note)}")  # names repos that the log named
-    lines += [f"**Also** {_model(report, other)}" for other in report.findings.others[:MAX_OTHERS]]
+    if report.release is not None:
+        words = "the Hub's tag is the same" if report.release.hub_tag else "the model is not tagged"
+        lines.append(f"**Release** {link(report.release.tag, report.release.url)} · {words}")
+    lines += [f"**Also** {model_words(report, other)}" for other in report.findings.others[:MAX_OTHERS]]
     words = []
     if report.plan:
         words.append(f"**Ran** on {code(report.plan.job.flavor)} for {duration(report.duration_s)}")
@@ -125,7 +128,7 @@ def _earlier(report: Report) -> list[str]:
     return lines
 
 
-def _model(report: Report, model: ModelLink) -> str:
+def model_words(report: Report, model: ModelLink) -> str:
     """A link pinned to the commit. A public pull request does not name a private repo; the step's outputs do."""
     kind = {"model": "", "dataset": "dataset ", "space": "Space "}[model.kind]
     if model.private and report.context.private is False:
@@ -216,7 +219,7 @@ def _details(report: Report) -> list[str]:
         return []
     lines = ["<details>", "<summary>How this was run</summary>", ""]
     lines += ["The same Job by hand:", "", block(plan.equal_line, "sh"), ""]
-    if output := output_folder(report):
+    if report.phase is Phase.ENDED and (output := output_folder(report)):
         lines += ["What it left, as a folder of yours:", "", block(output.copy_line, "sh"), ""]
     rows = [
         ("Image", cell(plan.job.image)),

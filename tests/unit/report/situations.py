@@ -165,6 +165,12 @@ SITUATIONS: Mapping[str, Report] = {
     "timed-out": report(
         Reason.TIMEOUT, message="Job timeout", findings=Findings(metrics=METRICS[3:], progress=(120, 400))
     ),
+    "timed-out-with-checkpoints": report(
+        Reason.TIMEOUT,
+        message="Job timeout",
+        plan=plan(output="bucket", env="HF_TRAIN_RESUME_FLAG=--resume_from_checkpoint"),
+        findings=Findings(metrics=METRICS[3:], progress=(120, 400), resumed_from=40, checkpoint=100),
+    ),
     "cancelled-by-a-signal": report(
         outcome=_ended(Reason.CANCELLED, signum=2, cancel_confirmed=True), findings=Findings(progress=(120, 400))
     ),
