@@ -18,7 +18,7 @@ TEST := CI=true PYTHONHASHSEED=0 $(PY) -m pytest
 PARALLEL := -n 2 --dist worksteal
 ENGINE := PYTHONPATH=tests $(PY) -m support.dockerd --
 
-.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e cases lint format docs lock image-locks bench clean
+.PHONY: help setup demo test test-unit test-flow test-contract test-meta test-e2e test-libraries cases lint format docs lock image-locks bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ test-meta: .venv/.dev-ready ## Check that action.yml, inputs, README, Dockerfile
 test-e2e: .venv/.dev-ready ## Run the three entrances for real (Docker, act)
 	@scripts/system-packages.sh
 	@$(ENGINE) env CI=true PYTHONHASHSEED=0 $(PY) -m pytest tests/e2e $(PYTEST_ARGS)
+
+test-libraries: .venv/.dev-ready ## Train with Axolotl and Unsloth for real (7 GB in ~/.cache, once; not part of test)
+	@$(TEST) tests/libraries --durations=0 $(PYTEST_ARGS)
 
 cases: .venv/.dev-ready ## Print the register of cases with the tests that hold each
 	@$(PY) -I scripts/cases.py

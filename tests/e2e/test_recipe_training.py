@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from support.local_hub_process import Hub
-from support.paths import ROOT
 from support.training_runs import Trainings, completed, dicts, last_with
 
 pytestmark = pytest.mark.training
@@ -16,8 +13,7 @@ pytestmark = pytest.mark.training
 def test_trl_sft_by_its_name_trains_and_publishes(trainings: Trainings, account: Hub) -> None:
     base, repo_id = f"{account.user}/tiny-chat", f"{account.user}/tiny-chat-sft"
     folder = trainings.product.scratch / "tiny-llama"
-    make = [str(trainings.env.folder / "bin" / "python"), str(ROOT / "examples" / "trl-sft" / "make_tiny.py")]
-    subprocess.run([*make, "--out", str(folder)], check=True, capture_output=True, timeout=120)
+    trainings.make_tiny(folder)
     account.api.create_repo(base)
     account.api.upload_folder(repo_id=base, folder_path=folder)
 

@@ -9,7 +9,6 @@ import csv
 import math
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from huggingface_hub import ModelCard
 from hf_train.collect.tensorboard import read_tensorboard_events
 from support.local_hub_process import Hub
 from support.paths import ROOT
-from support.training_env import REQUIREMENTS
+from support.training_env import requirements_of
 from support.training_runs import Trainings, completed, disagreements, explained, last_with, same_curve, series
 
 pytestmark = pytest.mark.training
@@ -33,7 +32,7 @@ SCRIPTS = sorted((ROOT / "examples").glob("*/train*.py"))
 def test_headers_of_uv_scripts_name_the_versions_that_are_tested(script: Path) -> None:
     header = re.match(r"# /// script\n((?:#.*\n)+?)# ///\n", script.read_text(encoding="utf-8"))
     named = re.findall(r'^#     "([^"]+)",$', header[1], re.MULTILINE) if header else []
-    pinned = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+    pinned = requirements_of(script.parent).read_text(encoding="utf-8").splitlines()
     assert [one for one in named if one not in pinned] == []
 
 
@@ -45,8 +44,7 @@ def push_args(repo_id: str) -> list[str]:
 def test_trl_dpo_from_a_model_on_the_hub(trainings: Trainings, account: Hub) -> None:
     base, repo_id = f"{account.user}/tiny-chat", f"{account.user}/tiny-chat-dpo"
     folder = trainings.product.scratch / "tiny-llama"
-    make = [str(trainings.env.folder / "bin" / "python"), str(ROOT / "examples" / "trl-sft" / "make_tiny.py")]
-    subprocess.run([*make, "--out", str(folder)], check=True, capture_output=True, timeout=120)
+    trainings.make_tiny(folder)
     account.api.create_repo(base)
     account.api.upload_folder(repo_id=base, folder_path=folder)
 

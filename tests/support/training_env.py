@@ -1,8 +1,8 @@
-"""A venv with the training libraries of the examples, made once per machine and kept outside the repository.
+"""Venvs with the training libraries of the examples, made once per machine and kept outside the repository.
 
-It holds what `examples/requirements-training.txt` pins. pip makes it, not uv: pip is what finds a build of torch that
-the machine's own pip.conf points to. Its folder is named by the file's hash and the Python, so that a changed pin makes
-a new one.
+Each holds what one requirements file pins: `examples/requirements-training.txt`, or the example's own where its library
+shares no pins with others. pip makes them, not uv: pip is what finds a build of torch that the machine's own pip.conf
+points to. A folder is named by the file's hash and the Python, so that a changed pin makes a new one.
 """
 
 from __future__ import annotations
@@ -41,16 +41,27 @@ class TrainingEnv:
         return f"{self.folder / 'bin'}:/usr/local/bin:/usr/bin:/bin"
 
 
-def get() -> TrainingEnv:
+def requirements_of(example: Path) -> Path:
+    """The file that pins what an example runs on: its own, else the one that most share."""
+    own = example / "requirements.txt"
+    return own if own.is_file() else REQUIREMENTS
+
+
+def get(requirements: Path = REQUIREMENTS, *, name: str = "training", without: tuple[str, ...] = ()) -> TrainingEnv:
     """The venv of today's requirements; made when it is missing.
+
+    Args:
+        requirements: What is installed.
+        name: How its folder begins.
+        without: Packages that are taken out again.
 
     Raises:
         AssertionError: pip failed; its last lines are in the message.
     """
-    key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    folder = cache.folder() / f"training-{key}"
+    wanted = requirements.read_bytes() + sys.version.encode() + "\0".join(without).encode()
+    folder = cache.folder() / f"{name}-{hashlib.sha256(wanted).hexdigest()[:16]}"
     ready = folder / ".ready"
-    with cache.only_one("training"):
+    with cache.only_one(name):
         if ready.is_file():
             return TrainingEnv(folder=folder, made_s=0.0)
         began = time.monotonic()
@@ -58,7 +69,9 @@ def get() -> TrainingEnv:
         _call(sys.executable, "-I", "-m", "venv", str(folder))
         # Wheels only: no package's build script runs here.
         pip = (str(folder / "bin" / "python"), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input")
-        _call(*pip, "install", "--quiet", "--only-binary", ":all:", "-r", str(REQUIREMENTS))
+        _call(*pip, "install", "--quiet", "--only-binary", ":all:", "-r", str(requirements))
+        if without:
+            _call(*pip, "uninstall", "--quiet", "--yes", *without)
         ready.touch()
         return TrainingEnv(folder=folder, made_s=time.monotonic() - began)
 

@@ -57,6 +57,11 @@ class Trainings:
         where = ["--flavor", "cpu-basic", "--timeout", "10m", "--path", str(folder), "--comment", "never"]
         return self.product.start(*where, *job, *options, "--", *command).done(RUN_S)
 
+    def make_tiny(self, folder: Path) -> None:
+        """The tiny Llama that the examples of chats start from."""
+        make = [str(self.env.folder / "bin" / "python"), str(ROOT / "examples" / "trl-sft" / "make_tiny.py")]
+        subprocess.run([*make, "--out", str(folder)], check=True, capture_output=True, timeout=300)
+
     def check_model(self, done: Done, repo_id: str, title: str, weights: str = "model.safetensors") -> None:
         """The link of the report leads to a commit of this repo that was made while the Job lived."""
         report, api = done.report, self.account.api

@@ -1,0 +1,1 @@
+"""Predicts the price of a house from five numbers."""
