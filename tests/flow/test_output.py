@@ -22,14 +22,14 @@ JOB = f"{1:024x}"
 RUNNING_LOG = [(1.0, "{'loss': 0.5, 'grad_norm': 1.0, 'learning_rate': 0.01, 'epoch': 2.0}")]
 
 
-def output(world: World, **flags: str) -> Output:
+def output(world: World, **flags: Any) -> Output:
     """The output folder of the run that `request` asks for."""
     found = output_of(prepare(request(output="bucket", **flags), world.ports).plan.job)
     assert found is not None
     return found
 
 
-def leave(world: World, files: dict[str, Any], job: str = JOB, **flags: str) -> Output:
+def leave(world: World, files: dict[str, Any], job: str = JOB, **flags: Any) -> Output:
     """What a Job leaves in its record."""
     folder = output(world, **flags)
     for name, content in files.items():
@@ -105,7 +105,7 @@ def test_a_run_without_it_reads_nothing(world: World, monkeypatch: pytest.Monkey
 
 def test_a_timeout_says_what_comes_next_when_the_library_resumes(world: World) -> None:
     world.hub.life, world.hub.message = [(0.0, Stage.RUNNING), (9.0, Stage.ERROR)], "Job timeout"
-    flag = {"env": "HF_TRAIN_RESUME_FLAG=--resume_from_checkpoint"}
+    flag: dict[str, Any] = {"env": "HF_TRAIN_RESUME_FLAG=--resume_from_checkpoint"}
     leave(world, {"end.json": end()}, **flag)
     go(world, request(output="bucket", **flag))
     assert (
@@ -130,7 +130,7 @@ def test_of_a_checkpoint_only_what_nothing_else_tells(world: World) -> None:
 
 
 def test_a_metrics_file_needs_no_model_repo(world: World) -> None:
-    flags = {"metrics_file": "out/metrics.json"}
+    flags: dict[str, Any] = {"metrics_file": "out/metrics.json"}
     leave(world, {"results/metrics.json": {"f1": 0.75}, "end.json": end()}, **flags)
     _, code = go(world, request(output="bucket", gate="f1 >= 0.7", **flags))
     assert code == 0
@@ -140,7 +140,7 @@ def test_a_metrics_file_needs_no_model_repo(world: World) -> None:
 
 
 def test_a_metrics_file_that_the_repo_does_not_have(world: World) -> None:
-    flags = {"metrics_file": "metrics.json", "model_repo": "alice/m"}
+    flags: dict[str, Any] = {"metrics_file": "metrics.json", "model_repo": "alice/m"}
     world.hub.repos["alice/m"] = published(files={"all_results.json": b'{"f1": 0.5}'})
     leave(world, {"results/metrics.json": {"f1": 0.75}, "end.json": end()}, **flags)
     go(world, request(output="bucket", **flags))

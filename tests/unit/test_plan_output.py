@@ -116,7 +116,7 @@ def test_an_output_elsewhere_is_refused(args: str) -> None:
         ({"output": "disk"}, "output: 'disk' is not one of bucket"),
     ],
 )
-def test_one_clear_message_where_it_cannot_be(flags: dict[str, str], words: str) -> None:
+def test_one_clear_message_where_it_cannot_be(flags: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput) as refused:
         plan(**{"output": "bucket", **flags})
     (problem,) = refused.value.problems
@@ -136,7 +136,7 @@ def test_what_lies_there_can_be_published() -> None:
 
 
 def test_a_smoke_run_writes_into_no_run_folder() -> None:
-    flags = {"recipe": "trl/sft", "output": "bucket", "smoke": ("args: --max_steps 2",)}
+    flags: dict[str, Any] = {"recipe": "trl/sft", "output": "bucket", "smoke": ("args: --max_steps 2",)}
     inputs = parse(Layers(flags=flags))
     smoke = make_plan(smoke_inputs(inputs), ON_GITHUB, FACTS)
     assert output_of(smoke.job) is None

@@ -72,12 +72,7 @@ class BucketReports:
         """
         disable_progress_bars()
         with translated(f"files of the bucket {bucket}"):
-            try:
-                found = list(self._api.get_bucket_paths_info(bucket, paths))
-            except HfHubHTTPError as error:
-                if error.response.status_code == 404:
-                    return {}
-                raise
+            found = list(self._api.get_bucket_paths_info(bucket, paths))
             small = [one for one in found if one.path in paths and one.size <= most]
             return self._download(bucket, {one.path: one for one in small})
 

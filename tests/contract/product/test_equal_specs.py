@@ -68,6 +68,16 @@ class Line:
 
 
 LINES = {
+    "output-folder": Line(
+        words=("--output", "bucket", "--metrics-file", "out/metrics.json", "--", "python", "train.py"),
+        expect={
+            "environment": {
+                "PYTHONUNBUFFERED": "1",
+                "HF_TRAIN_OUTPUT": "/output",
+                "HF_TRAIN_METRICS_FILE": "out/metrics.json",
+            }
+        },
+    ),
     "attached": Line(words=("--", "python", "train.py"), expect={"timeoutSeconds": 1800, "flavor": "cpu-basic"}),
     "uv-script": Line(
         words=(*DETACH, "--script", "train.py", "--args", "--lr 0.1 --note 'a b' --json '{\"x\": 1}'"),
