@@ -94,7 +94,7 @@ def _survey_volume(volume: LocalVolume, inputs: Inputs, nonce: str, ports: Ports
         return survey
     mark = {PurePosixPath(HOUSE, "launch"): nonce.encode()}
     own = _survey(ports, volume.folder, inputs, mark, problems)
-    return replace(own, content=survey.digest)
+    return replace(own, content=survey.content)
 
 
 def _survey(

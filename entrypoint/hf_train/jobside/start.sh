@@ -3,8 +3,8 @@
 # usage: sh MOUNT/.hf-train/start.sh COMMAND [ARG...]
 set -eu
 
-house=$(dirname "$0")
-code=$(cd "$house/.." && pwd)
+house=$(cd "$(dirname "$0")" && pwd)
+code=$(dirname "$house")
 say() { echo "hf-train: $1" >&2; }
 refuse() { say "the mounted code does not match its manifest ($1); nothing was run"; exit 78; }
 
@@ -35,6 +35,15 @@ tab=$(printf '\t')
 while IFS="$tab" read -r target path; do
     [ -z "$path" ] || { mkdir -p "$(dirname "./$path")" && ln -s -- "$target" "./$path"; }
 done <"$house/links"
+
+# With a Python, the launcher goes on: it keeps results too, and goes on from a checkpoint. Without, what follows does.
+for python in python3 python; do
+    if "$python" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 8))' >/dev/null 2>&1; then
+        exec "$python" -I -S "$house/launcher.py" "$@"
+    fi
+done
+[ -z "${HF_TRAIN_OUTPUT:-}" ] || export HF_TRAIN_OUTPUT_DIR="$HF_TRAIN_OUTPUT"
+unset HF_TRAIN_OUTPUT HF_TRAIN_RESUME_FLAG HF_TRAIN_METRICS_FILE
 
 # Without a lease: exec, so that the Hub's signals and the exit code are the command's own.
 [ -n "${HF_TRAIN_LEASE:-}" ] || exec "$@"
@@ -78,7 +87,7 @@ trap 'lost=yes; end TERM' USR1
 keeper=$!
 
 # A signal ends the wait, not the command. 79 is the lease's own exit code.
-code=0
+code=$(dirname "$house")
 while :; do
     wait "$job" && code=0 || code=$?
     kill -0 "$job" 2>/dev/null || break

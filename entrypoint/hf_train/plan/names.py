@@ -23,7 +23,8 @@ def label(text: str) -> str:
 
 def training_key(job: JobSpec, context: Context, facts: Facts) -> str:
     """Hash of what makes a training: code, command, image, flavor, environment, matrix leg; not time, not secrets."""
-    content = {survey.digest: survey.content for _, survey in facts.folders if survey.content}
+    sent = [*([facts.code] if facts.code else []), *(survey for _, survey in facts.folders)]
+    content = {survey.digest: survey.content for survey in sent if survey.content}
     what = [
         context.repository,
         context.comment_key,
@@ -39,7 +40,7 @@ def training_key(job: JobSpec, context: Context, facts: Facts) -> str:
 
 
 def _address(volume: Volume, content: Mapping[str, str]) -> str:
-    """A volume by its content: the mark of a launch in a writable copy's address does not make another training."""
+    """A volume by its content: neither a newer launcher of ours nor the mark of a launch makes another training."""
     option = volume.as_option()
     for marked, plain in content.items():
         option = option.replace(marked, plain)

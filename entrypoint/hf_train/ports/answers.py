@@ -19,7 +19,8 @@ class Survey:
         sha: The commit, empty outside git.
         dirty: Number of tracked files that differ from the commit.
         notes: What is worth knowing, in words.
-        content: Content address without the mark of a launch, for a copy that a Job may write to; else empty.
+        content: Content address of what is the user's in it: without our own programs, and without the mark of a launch
+            in a copy that a Job may write to. Empty when it is not known.
     """
 
     digest: str

@@ -102,7 +102,8 @@ class GitWorkspace:
             gathered = Gathered(files=())
         laid = {str(path): content for path, content in extra.items()}
         self._check_content(gathered, laid)
-        laid[f"{HOUSE}/start.sh"] = jobside.start_script()
+        content = surveyed_digest(gathered, laid)
+        laid |= {f"{HOUSE}/{name}": program for name, program in jobside.programs().items()}
         digest = surveyed_digest(gathered, laid)
         self._ready[digest] = _Ready(folder, gathered, laid)
         return Survey(
@@ -112,6 +113,7 @@ class GitWorkspace:
             sha=gathered.sha,
             dirty=gathered.dirty,
             notes=gathered.notes,
+            content=content,
         )
 
     def _check_content(self, gathered: Gathered, laid: Mapping[str, bytes]) -> None:

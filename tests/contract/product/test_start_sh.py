@@ -1,9 +1,7 @@
-"""`start.sh` in the shells that images bring: dash, busybox, bash; and where tools are missing."""
+"""`start.sh` in images without a Python: in the shells that they bring, and without some of the tools."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import signal
 import subprocess
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hf_train import jobside
+from support.job_side import MORE_TOOLS, SHELL_TOOLS, image, lay, lives, wait_until
 
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"], "bash": ["bash", "--posix"]}
 FILES = {"train.sh": b"#!/bin/sh\necho trained in $PWD with $1\n", "-dash": b"d", "dir/a b.txt": b"x", "empty": b""}
@@ -21,23 +20,14 @@ FILES = {"train.sh": b"#!/bin/sh\necho trained in $PWD with $1\n", "-dash": b"d"
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
     """A snapshot as it lies in the mount."""
-    folder = tmp_path / "code"
-    house = folder / ".hf-train"
-    house.mkdir(parents=True)
-    contents = {
-        **FILES,
-        ".hf-train/start.sh": jobside.start_script(),
-        f".hf-train/{jobside.EXECUTABLES}": b"train.sh\n-dash\n",
-        f".hf-train/{jobside.LINKS}": b"../train.sh\tdir/up\n-dash\tlinks/made\n",
-    }
-    for name, content in contents.items():
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
-    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items())
-    (house / jobside.SUMS).write_text(sums)
-    (house / "manifest.json").write_text("{}")
-    return folder
+    links = b"../train.sh\tdir/up\n-dash\tlinks/made\n"
+    changed = {"sleep 10 ": "sleep 1 "}  # ten seconds of grace are too long for a test
+    return lay(tmp_path / "code", FILES, executables=b"train.sh\n-dash\n", links=links, changed=changed)
+
+
+def without_python(folder: Path) -> str:
+    """The PATH of a usual image without it."""
+    return image(folder / "tools", *SHELL_TOOLS, *MORE_TOOLS)
 
 
 def start(
@@ -47,14 +37,17 @@ def start(
     *command: str,
     path: str = "",
     lease: str = "",
-    script: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run it as the Job does."""
     temp = scratch / "tmp"
     temp.mkdir(exist_ok=True)
     return subprocess.run(
-        [shutil.which(shell[0]) or shell[0], *shell[1:], str(script or code / ".hf-train" / "start.sh"), *command],
-        env={"PATH": path or os.environ["PATH"], "TMPDIR": str(temp), **({"HF_TRAIN_LEASE": lease} if lease else {})},
+        [shutil.which(shell[0]) or shell[0], *shell[1:], str(code / ".hf-train" / "start.sh"), *command],
+        env={
+            "PATH": path or without_python(scratch),
+            "TMPDIR": str(temp),
+            **({"HF_TRAIN_LEASE": lease} if lease else {}),
+        },
         cwd="/",
         capture_output=True,
         text=True,
@@ -97,12 +90,9 @@ def test_other_files_than_the_manifest_names_stop_it(shell: str, what: str, code
 @pytest.mark.case(120)
 @pytest.mark.parametrize("shell", ["dash", "busybox"])
 def test_an_image_without_sha256sum_says_so_and_runs(shell: str, code: Path, tmp_path: Path) -> None:
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for name in ("sh", "dirname", "mktemp", "cp", "chmod", "rm", "mkdir", "ln", "cat", "env"):
-        (tools / name).symlink_to(shutil.which(name) or "")
+    tools = image(tmp_path / "bin", *SHELL_TOOLS)
     # busybox answers for its applets by itself unless it is told to look in PATH; hide what is missing by a broken one.
-    done = start(["dash"] if shell == "dash" else SHELLS[shell], code, tmp_path, "cat", "dir/a b.txt", path=str(tools))
+    done = start(["dash"] if shell == "dash" else SHELLS[shell], code, tmp_path, "cat", "dir/a b.txt", path=tools)
     assert (done.returncode, done.stdout) == (0, "x")
     if shell == "dash":
         assert "no sha256sum in this image" in done.stderr
@@ -141,10 +131,7 @@ def test_a_lease_that_is_not_renewed_ends_the_training_and_what_it_started(
     assert done.returncode == 79
     assert 2 <= time.monotonic() - began < 8
     assert "was not heard of for 2 s (lease): stopping the training" in done.stderr
-    until = time.monotonic() + 5  # killed, and gone once it was waited for
-    while any(_lives(int(pid)) for pid in pids.read_text().split()):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: not any(lives(int(pid)) for pid in pids.read_text().split()), 5)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -163,21 +150,8 @@ def test_a_lease_ends_also_what_does_not_want_to(
         renewed.unlink()
         done = start(SHELLS[shell], code, tmp_path, "sleep", "60", lease=f"1:{renewed}")
     else:
-        stubborn = tmp_path / "start.sh"  # ten seconds of grace are too long for a test
-        text = (code / ".hf-train" / "start.sh").read_text()
-        stubborn.write_text(
-            text.replace("sleep 10 ", "sleep 1 ").replace('house=$(dirname "$0")', f"house={code}/.hf-train")
-        )
-        done = start(
-            SHELLS[shell],
-            code,
-            tmp_path,
-            "sh",
-            "-c",
-            "trap '' TERM; while :; do sleep 1; done",
-            lease=f"1:{renewed}",
-            script=stubborn,
-        )
+        stubborn = "trap '' TERM; while :; do sleep 1; done"
+        done = start(SHELLS[shell], code, tmp_path, "sh", "-c", stubborn, lease=f"1:{renewed}")
     assert done.returncode == 79
 
 
@@ -187,20 +161,17 @@ def test_with_a_lease_the_hubs_signals_still_reach_the_command(
     shell: str, signum: signal.Signals, code: Path, tmp_path: Path, renewed: Path
 ) -> None:
     """The command gets TERM, may end in its own time and with its own exit code."""
-    ready = tmp_path / "ready"
+    path, ready = without_python(tmp_path), tmp_path / "ready"
     (tmp_path / "tmp").mkdir()
     process = subprocess.Popen(
-        [*SHELLS[shell], str(code / ".hf-train" / "start.sh"), "sh", "-c",
+        [shutil.which(SHELLS[shell][0]) or "", *SHELLS[shell][1:], str(code / ".hf-train" / "start.sh"), "sh", "-c",
          f"trap 'sleep 0.3; echo saved; exit 5' TERM; echo > {ready}; while :; do sleep 0.1; done"],
-        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path / "tmp"), "HF_TRAIN_LEASE": f"60:{renewed}"},
+        env={"PATH": path, "TMPDIR": str(tmp_path / "tmp"), "HF_TRAIN_LEASE": f"60:{renewed}"},
         stdout=subprocess.PIPE,
         text=True,
     )  # fmt: skip
     try:
-        until = time.monotonic() + 10
-        while not ready.exists():
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        wait_until(ready.exists)
         process.send_signal(signum)
         out, _ = process.communicate(timeout=10)
     finally:
@@ -212,11 +183,3 @@ def test_a_training_that_ends_by_itself_leaves_nobody_behind(code: Path, tmp_pat
     began = time.monotonic()
     done = start(["dash"], code, tmp_path, "true", lease=f"600:{renewed}")
     assert (done.returncode, time.monotonic() - began < 5) == (0, True)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
