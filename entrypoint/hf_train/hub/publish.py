@@ -161,7 +161,7 @@ def _of_the_model(items: Sequence[Any], prefix: str) -> Sequence[Any]:
     """
     named = [(PurePosixPath(item.path.removeprefix(prefix)).parts, item) for item in items]
     kept = [(parts, item) for parts, item in named if parts[:1] != (".hf-train",)]
-    model = [item for parts, item in kept if not (len(parts) > 1 and _CHECKPOINT.fullmatch(parts[0]))]
+    model = [item for parts, item in kept if not any(map(_CHECKPOINT.fullmatch, parts[:-1]))]
     return model or [item for _, item in kept]
 
 

@@ -120,8 +120,7 @@ def test_the_folder_is_published_without_records_and_checkpoints(product: Produc
         assert done.code == 0, done.out
         pushed = set(account.api.list_repo_files(repo))
         assert f"{where}model.safetensors" in pushed
-        assert not any(".hf-train" in name for name in pushed)
-    assert "checkpoint-5/optimizer.pt" not in pushed
+        assert not any(".hf-train" in name or "optimizer" in name for name in pushed)
 
 
 @pytest.fixture
