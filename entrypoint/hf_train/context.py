@@ -135,6 +135,11 @@ class Context:
         return (self.pull.head_sha if self.pull else "") or self.sha
 
     @property
+    def tag(self) -> str:
+        """The Git tag of the event; empty when it is about none."""
+        return self.ref.removeprefix("refs/tags/") if self.ref.startswith("refs/tags/") else ""
+
+    @property
     def comment_key(self) -> str:
         """Default key of the sticky comment: workflow / job / matrix leg."""
         parts = [part for part in (self.workflow, self.job, self.matrix) if part]

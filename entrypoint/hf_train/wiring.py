@@ -23,7 +23,8 @@ from hf_train.files import RunFiles
 from hf_train.flow.prepare import Request
 from hf_train.github.people import GitHubPeople
 from hf_train.github.pulls import GitHubPulls
-from hf_train.hub import HubAccess, HubCards, HubPublisher, HuggingFaceHub, Identity, stored_token
+from hf_train.github.releases import GitHubReleases
+from hf_train.hub import HubAccess, HubCards, HubPublisher, HubTags, HuggingFaceHub, Identity, stored_token
 from hf_train.hub.reports import BucketReports
 from hf_train.hub.spaces import SpaceBuilder
 from hf_train.hub_api import make_api
@@ -136,10 +137,12 @@ def ports_of(
         tell=lambda text: console.warning("Report", text),
     )
     stack.callback(files.close)
-    pulls = people = None
+    pulls = people = releases = None
     if inputs.github_token and context.repository:
         people = GitHubPeople(context.api_url, inputs.github_token, context.repository)
+        releases = GitHubReleases(context.api_url, inputs.github_token, context.repository)
         pulls = GitHubPulls(context.api_url, inputs.github_token, context.repository, origin=context.origin)
+    writer = HubPublisher(endpoint, _job_token(inputs, environ) or token, identity_of(environ))
     return Ports(
         hub=HuggingFaceHub(endpoint, token, _job_token(inputs, environ)),
         pulls=pulls,
@@ -153,7 +156,9 @@ def ports_of(
         people=people,
         images=images_of(stack, context, endpoint, token, known),
         publisher=HubPublisher(endpoint, token, identity_of(environ)),
-        cards=HubCards(endpoint, HubPublisher(endpoint, _job_token(inputs, environ) or token, identity_of(environ))),
+        cards=HubCards(endpoint, writer),
+        tags=HubTags(endpoint, writer),
+        releases=releases,
     )
 
 

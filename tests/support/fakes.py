@@ -385,6 +385,41 @@ class FakeCards:
 
 
 @dataclass
+class FakeTags:
+    """Tags of model repos; or raises what it was given."""
+
+    tags: dict[str, str] = field(default_factory=dict)
+    errors: list[Exception] = field(default_factory=list)
+
+    def tag(self, repo: str, name: str, revision: str, message: str) -> bool:
+        del message
+        if self.errors:
+            raise self.errors.pop(0)
+        there = self.tags.setdefault(f"{repo}@{name}", revision)
+        if there != revision:
+            raise RefusedByHub("Tag is taken", f"{repo} has the tag {name} already, at commit {there[:7]}.")
+        return True
+
+
+@dataclass
+class FakeReleases:
+    """Releases by their tags, the oldest first."""
+
+    bodies: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    def previous(self, tag: str) -> tuple[str, str]:
+        before = [one for one in self.bodies if one != tag]
+        return before[-1] if before and not self.problem else "", self.problem
+
+    def edit(self, tag: str, change: Callable[[str], str]) -> tuple[str, str]:
+        if self.problem or tag not in self.bodies:
+            return "", self.problem or "there is no release of this tag"
+        self.bodies[tag] = change(self.bodies[tag])
+        return f"https://github.test/octo/proj/releases/tag/{tag}", ""
+
+
+@dataclass
 class RecordingConsole:
     """Keeps what was said."""
 
@@ -506,6 +541,8 @@ class World:
     people: FakePeople = field(default_factory=FakePeople)
     publisher: FakePublisher = field(default_factory=FakePublisher)
     cards: FakeCards = field(default_factory=FakeCards)
+    tags: FakeTags = field(default_factory=FakeTags)
+    releases: FakeReleases = field(default_factory=FakeReleases)
 
     def __post_init__(self) -> None:
         self.hub = FakeHub(self.clock)
@@ -525,4 +562,6 @@ class World:
             people=self.people,
             publisher=self.publisher,
             cards=self.cards,
+            tags=self.tags,
+            releases=self.releases,
         )

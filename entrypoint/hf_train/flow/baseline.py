@@ -58,13 +58,14 @@ def find(report: Report, inputs: Inputs, ports: Ports) -> Baseline:
         return Baseline()
     count = max([1, *(condition.runs for condition in inputs.gate)])
     seeker = _Seeker(report, report.plan.job.namespace, count, ports)
-    kind, _, name = (inputs.baseline or "").partition(":")
+    wanted = inputs.baseline or ("release" if inputs.release and report.context.tag else "")
+    kind, _, name = wanted.partition(":")
     found = seeker.named(kind, name) if kind else seeker.usual()
     if found.runs or found.problems:
         return found
     if not kind and not any(condition.wants_baseline for condition in inputs.gate):
         return found
-    where = inputs.baseline or ", ".join(seeker.looked_at) or "an event without a base"
+    where = wanted or ", ".join(seeker.looked_at) or "an event without a base"
     words = f"There is no baseline: no completed run of this workflow, job and matrix leg is stored for {where}."
     return Baseline(problems=(words,))
 
@@ -92,6 +93,8 @@ class _Seeker:
 
     def named(self, kind: str, name: str) -> Baseline:
         """What the input `baseline` names."""
+        if kind == "release":
+            return self._release()
         if kind == "file":
             return self._file(name)
         if kind == "model":
@@ -109,6 +112,15 @@ class _Seeker:
         sha = self._commit(f"tags/{name}" if kind == "tag" else name)
         places = [f"{family}/commits/{sha}"] if sha else []
         return self._of([(label, one) for place in places for one in self._stored(label, place, self._is_other)])
+
+    def _release(self) -> Baseline:
+        """The run of the last release before this one."""
+        if self.ports.releases is None:
+            return Baseline(problems=("The last release could not be looked up: that takes a GitHub token.",))
+        tag, problem = self.ports.releases.previous(self.report.context.tag)
+        if problem:
+            return Baseline(problems=(f"The last release could not be looked up: {problem}.",))
+        return self.named("tag", tag) if tag else Baseline(problems=("There is no earlier release to compare with.",))
 
     def _usual_places(self) -> Iterator[tuple[str, str]]:
         context, family = self.report.context, family_of(self.report)

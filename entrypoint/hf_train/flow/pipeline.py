@@ -20,6 +20,7 @@ from hf_train.flow.lineage import describe
 from hf_train.flow.output import make_folder
 from hf_train.flow.prepare import Prepared, Request, prepare, with_image
 from hf_train.flow.publishing import push
+from hf_train.flow.release import release
 from hf_train.flow.reporter import Reporter
 from hf_train.flow.shelves import save
 from hf_train.flow.spend import of_pull
@@ -228,6 +229,7 @@ class _Run:
             ended = self._compared(last)
             if outcome.signum is None:
                 ended = describe(ended, self.request.inputs, self.ports)
+                ended = release(ended, self.request.inputs, self.ports)
                 ended = replace(ended, pr_cost_usd=of_pull(self.plan, ended.context, self.ports, ended.state))
         except Interrupted:
             words = "The workflow was cancelled while the results were collected; only the log was read."

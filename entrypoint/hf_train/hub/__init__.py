@@ -8,5 +8,6 @@ from hf_train.hub.access import HubAccess
 from hf_train.hub.cards import HubCards
 from hf_train.hub.jobs import HuggingFaceHub, stored_token
 from hf_train.hub.publish import HubPublisher, Identity
+from hf_train.hub.tags import HubTags
 
-__all__ = ["HubAccess", "HubCards", "HubPublisher", "HuggingFaceHub", "Identity", "stored_token"]
+__all__ = ["HubAccess", "HubCards", "HubPublisher", "HubTags", "HuggingFaceHub", "Identity", "stored_token"]

@@ -48,6 +48,8 @@ def across(inputs: Inputs, reader: Reader) -> Sequence[str]:
     problems.extend(_lease(inputs))
     if inputs.lineage and not inputs.model_repo:
         problems.append("lineage: give model-repo, whose card it is written into")
+    if inputs.release and not inputs.model_repo:
+        problems.append("release: give model-repo, which is tagged")
     problems.extend(f"gate: {problem}" for problem in contradictions(inputs.gate, inputs.directions))
     if inputs.job_token and "HF_TOKEN" in inputs.secrets:
         problems.append("job-token and secrets: both set HF_TOKEN in the Job; keep one")

@@ -256,8 +256,8 @@ FIELDS: tuple[Field, ...] = (
         metavar="WHAT",
         default="the merge base's run, else the newest of the base branch",
         help="What to compare with: `run:ID` (of a workflow run), `job:ID`, `branch:NAME`, `commit:SHA`, `tag:NAME`, "
-        "`model:OWNER/NAME[@REVISION]`, a JSON file of the repository (a `report.json` or names and numbers), "
-        "or `none`.",
+        "`model:OWNER/NAME[@REVISION]`, `release` (the last one), a JSON file of the repository (a `report.json` or "
+        "names and numbers), or `none`.",
     ),
     Field(
         name="gate",
@@ -297,6 +297,15 @@ FIELDS: tuple[Field, ...] = (
         default="`false`",
         help="After a training that published to `model-repo`, write into its model card where it comes from: "
         "repository, commit, run, Job, image, data, cost; one more commit, and one section however often.",
+    ),
+    Field(
+        name="release",
+        group=Group.RESULT,
+        from_file=False,
+        switch=True,
+        default="`false`",
+        help="On a Git tag: compare with the last release, give the model's commit the same tag on the Hub when the "
+        "gate holds, and tell it in the GitHub release (needs `contents: write`).",
     ),
     Field(
         name="mode",

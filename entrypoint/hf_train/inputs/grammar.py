@@ -144,7 +144,7 @@ def baseline(text: str) -> str:
         ValueError: It is none of the kinds, and the message lists them.
     """
     kind, colon, name = text.partition(":")
-    if text == "none" or (colon and kind in _BASELINES and _BASELINES[kind].fullmatch(name)):
+    if text in {"none", "release"} or (colon and kind in _BASELINES and _BASELINES[kind].fullmatch(name)):
         return text
     if kind == "model":
         repo_id, at, revision = name.partition("@")
@@ -154,7 +154,7 @@ def baseline(text: str) -> str:
         return f"file:{text}"
     message = (
         f"{text!r} is no baseline; write run:ID (of a workflow run), job:ID, branch:NAME, commit:SHA, tag:NAME, "
-        "model:OWNER/NAME[@REVISION], a JSON file of the repository (file:PATH), or none"
+        "model:OWNER/NAME[@REVISION], release (the last one), a JSON file of the repository (file:PATH), or none"
     )
     raise ValueError(message)
 

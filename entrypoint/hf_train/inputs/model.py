@@ -78,6 +78,7 @@ class Inputs:
     publish: str | None = None
     require_model: bool = False
     lineage: bool = False
+    release: bool = False
     mode: Literal["wait", "detach"] = "wait"
     on_cancel: Literal["cancel", "keep"] = "cancel"
     reuse: Literal["auto", "never"] = "auto"

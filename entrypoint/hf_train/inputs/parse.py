@@ -103,6 +103,7 @@ def _read(reader: Reader) -> Inputs:
         publish=reader.one("publish", grammar.mount, None),
         require_model=reader.one("require-model", grammar.boolean, reader.text("model-repo") is not None),
         lineage=reader.one("lineage", grammar.boolean, False),
+        release=reader.one("release", grammar.boolean, False),
         mode=word("mode", ("wait", "detach"), "wait"),
         on_cancel=word("on-cancel", ("cancel", "keep"), "cancel"),
         reuse=word("reuse", ("auto", "never"), "auto"),

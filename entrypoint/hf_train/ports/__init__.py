@@ -1,8 +1,8 @@
 """What the flow asks of the world. Adapters fulfil these; tests have fakes that obey the same contract suite."""
 
 from hf_train.ports.answers import Account, Card, Head, Published, RepoFact, Scope, Survey
-from hf_train.ports.github import People, Pulls, Runs
-from hf_train.ports.hub import Access, Cards, Gauge, Hub, LogFeed, Publisher, Reports, Schedules
+from hf_train.ports.github import People, Pulls, Releases, Runs
+from hf_train.ports.hub import Access, Cards, Gauge, Hub, LogFeed, Publisher, Reports, Schedules, Tags
 from hf_train.ports.runner import Clock, Console, Files, Scripts, Workspace
 from hf_train.ports.world import Ports
 
@@ -23,6 +23,7 @@ __all__ = [
     "Published",
     "Publisher",
     "Pulls",
+    "Releases",
     "RepoFact",
     "Reports",
     "Runs",
@@ -30,5 +31,6 @@ __all__ = [
     "Scope",
     "Scripts",
     "Survey",
+    "Tags",
     "Workspace",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hf_train.ports.answers import Head
@@ -58,6 +58,26 @@ class Pulls(Protocol):
         annotations: Sequence[Annotation] = (),
     ) -> str:
         """Write a check run; None as conclusion means in progress. Returns the problem, empty when it went well."""
+        ...
+
+
+class Releases(Protocol):
+    """Releases of one repository on GitHub. Nothing here changes a verdict: a failure is returned in words."""
+
+    def previous(self, tag: str) -> tuple[str, str]:
+        """Tag of the newest published release before that of a tag. Returns (its name, the problem).
+
+        Both are empty when there is none.
+        """
+        ...
+
+    def edit(self, tag: str, change: Callable[[str], str]) -> tuple[str, str]:
+        """Change the body of a tag's release. Returns (its URL, the problem); one of them is empty.
+
+        Args:
+            tag: The tag.
+            change: From the body that it has to the one that it gets; asked again when somebody else wrote meanwhile.
+        """
         ...
 
 

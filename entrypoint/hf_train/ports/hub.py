@@ -155,6 +155,17 @@ class Cards(Protocol):
         ...
 
 
+class Tags(Protocol):
+    """Tags of model repos, with a token that may write to them."""
+
+    def tag(self, repo: str, name: str, revision: str, message: str) -> bool:
+        """Tag a commit; whether the tag is new. It may be there already, at that very commit.
+
+        Raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+        """
+        ...
+
+
 class Access(Protocol):
     """What the preflight asks of the Hub.
 

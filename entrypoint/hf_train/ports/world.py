@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hf_train.images.ports import Images
-from hf_train.ports.github import People, Pulls
-from hf_train.ports.hub import Access, Cards, Hub, Publisher, Reports
+from hf_train.ports.github import People, Pulls, Releases
+from hf_train.ports.hub import Access, Cards, Hub, Publisher, Reports, Tags
 from hf_train.ports.runner import Clock, Console, Files, Scripts, Workspace
 
 
@@ -27,3 +27,5 @@ class Ports:
     images: Images | None = None
     publisher: Publisher | None = None
     cards: Cards | None = None
+    tags: Tags | None = None
+    releases: Releases | None = None

@@ -98,8 +98,8 @@ def _results(report: Report) -> list[str]:
     elif report.findings.model_note:
         lines.append(f"**Model** {code(report.findings.model_note)}")  # names repos that the log named
     if report.release is not None:
-        words = "the Hub's tag is the same" if report.release.hub_tag else "the model is not tagged"
-        lines.append(f"**Release** {link(report.release.tag, report.release.url)} · {words}")
+        tagged = "the model has the same tag" if report.release.hub_tag else "the model is not tagged"
+        lines.append(f"**Release** {link(report.release.tag, report.release.url)} · {tagged}")
     lines += [f"**Also** {model_words(report, other)}" for other in report.findings.others[:MAX_OTHERS]]
     words = []
     if report.plan:

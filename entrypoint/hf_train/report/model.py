@@ -12,7 +12,7 @@ from hf_train.errors import UserError
 from hf_train.judge.gate import Judged
 from hf_train.plan import Plan
 from hf_train.report.frames import Frame
-from hf_train.values import Attempt, Findings, JobRef, JobState, Outcome, Snapshot
+from hf_train.values import Attempt, Findings, JobRef, JobState, Outcome, Release, Snapshot
 
 
 class Phase(StrEnum):
@@ -52,6 +52,7 @@ class Report:
         frame: Where the failure's traceback left this repository; None when it is not known.
         eta_s: Seconds left by the log's own word, None when it says none.
         earlier: Jobs of this run that ended before this one: a smoke run, tries that the platform ended.
+        release: The release that was made of it; None when none was asked for.
         pr_cost_usd: What all Jobs of the pull request cost; None when there is one only, or it is not known.
     """
 
@@ -77,6 +78,7 @@ class Report:
     frame: Frame | None = None
     eta_s: float | None = None
     earlier: tuple[Attempt, ...] = ()
+    release: Release | None = None
     pr_cost_usd: float | None = None
 
     @property

@@ -87,6 +87,11 @@ def as_json(report: Report) -> str:
         "hint": findings.hint,
         "model-note": findings.model_note,
         "shown": [m.name for m in shown_metrics(report)][:MAX_SHOWN],
+        "release": (
+            {"tag": report.release.tag, "hub-tag": report.release.hub_tag, "url": report.release.url}
+            if report.release
+            else None
+        ),
         "model-card-revision": findings.model.card if findings.model else "",
         "model-private": findings.model.private if findings.model else None,
         "sources": {m.name: m.source for m in findings.metrics},

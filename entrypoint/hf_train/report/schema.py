@@ -80,6 +80,10 @@ FIELDS: Mapping[str, tuple[Shape, str]] = {
     "model-repo": (TEXT, "The model repo that the Job published to; empty when there is none."),
     "model-revision": (TEXT, "Its commit."),
     "model-url": (TEXT, "Its page at that commit."),
+    "release": (
+        _with({"tag": TEXT, "hub-tag": YES_NO, "url": TEXT}, ["object", "null"]),
+        "The release of the model: the Git tag, whether the model's commit has it on the Hub, and the page of it.",
+    ),
     "model-card-revision": (TEXT, "The later commit that wrote the lineage into the card; empty when there is none."),
     "model-private": ({"type": ["boolean", "null"]}, "Whether it is private; null when there is none."),
     "metrics": (_by_name(MAYBE), "Name to number; null for NaN and infinities."),

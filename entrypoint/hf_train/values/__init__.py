@@ -1,7 +1,7 @@
 """The values that the rooms hand to each other. All frozen, none does anything."""
 
 from hf_train.values.job import SUPERSEDED, Attempt, Flavor, JobRef, JobSpec, JobState, Outcome, Reason, Snapshot, Stage
-from hf_train.values.result import CARD_TITLE, Annotation, Findings, GpuUse, Metric, ModelLink
+from hf_train.values.result import CARD_TITLE, Annotation, Findings, GpuUse, Metric, ModelLink, Release
 from hf_train.values.schedule import Scheduled
 from hf_train.values.secret import Secret
 from hf_train.values.volumes import LocalVolume, Volume, VolumeKind
@@ -22,6 +22,7 @@ __all__ = [
     "ModelLink",
     "Outcome",
     "Reason",
+    "Release",
     "Scheduled",
     "Secret",
     "Snapshot",

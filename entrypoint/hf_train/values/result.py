@@ -36,6 +36,21 @@ class ModelLink:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Release:
+    """A release of a model.
+
+    Attributes:
+        tag: The Git tag.
+        hub_tag: Whether the model's commit has the same tag on the Hub.
+        url: Page of the GitHub release that tells of it; empty when it does not.
+    """
+
+    tag: str
+    hub_tag: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Metric:
     """One number of the report.
 

@@ -5,6 +5,6 @@ REST documentation, version 2022-11-28.
 """
 
 from support.github_stub.server import GitHubStub, Recorded
-from support.github_stub.state import Comment, Fault, Pull, Repo, State, Token, WorkflowRun
+from support.github_stub.state import Comment, Fault, Pull, Release, Repo, State, Token, WorkflowRun
 
-__all__ = ["Comment", "Fault", "GitHubStub", "Pull", "Recorded", "Repo", "State", "Token", "WorkflowRun"]
+__all__ = ["Comment", "Fault", "GitHubStub", "Pull", "Recorded", "Release", "Repo", "State", "Token", "WorkflowRun"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.github_stub.state import BOT, Comment, Pull, Repo, WorkflowRun
+from support.github_stub.state import BOT, Comment, Pull, Release, Repo, WorkflowRun
 
 
 def user(login: str) -> dict[str, Any]:
@@ -87,4 +87,20 @@ def workflow_run(repo: Repo, value: WorkflowRun, api: str, web: str) -> dict[str
         "cancel_url": f"{api}/repos/{repo.name}/actions/runs/{value.id}/cancel",
         "created_at": "2026-12-01T12:00:00Z",
         "updated_at": "2026-12-01T12:00:00Z",
+    }
+
+
+def release(repo: Repo, value: Release, api: str, web: str) -> dict[str, Any]:
+    """A release (REST docs: releases)."""
+    return {
+        "id": value.id,
+        "url": f"{api}/repos/{repo.name}/releases/{value.id}",
+        "html_url": f"{web}/{repo.name}/releases/tag/{value.tag}",
+        "tag_name": value.tag,
+        "name": value.name,
+        "body": value.body,
+        "draft": value.draft,
+        "prerelease": value.prerelease,
+        "created_at": value.published,
+        "published_at": None if value.draft else value.published,
     }

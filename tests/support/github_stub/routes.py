@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from support.github_stub import payloads
-from support.github_stub.state import MAX_BODY, Comment, Pull, Repo, State, Token
+from support.github_stub.state import MAX_BODY, MAX_RELEASE, Comment, Pull, Repo, State, Token
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -319,3 +319,30 @@ def _cancel_run(_state: State, repo: Repo, _request: Request, match: re.Match[st
     run.cancelled += 1
     run.status, run.conclusion = "completed", "cancelled"
     return Answer(status=202, body={})
+
+
+@_route("GET", "/releases")
+def _list_releases(_state: State, repo: Repo, request: Request, _match: re.Match[str]) -> Answer:
+    found = sorted(repo.releases.values(), key=lambda one: one.published, reverse=True)
+    return Answer(pages=[payloads.release(repo, one, request.api, request.web) for one in found])
+
+
+@_route("GET", r"/releases/tags/(?P<tag>[^/]+)")
+def _release_of_tag(_state: State, repo: Repo, request: Request, match: re.Match[str]) -> Answer:
+    tag = unquote(match["tag"])
+    found = next((one for one in repo.releases.values() if one.tag == tag and not one.draft), None)
+    if found is None:
+        raise Refusal(404, "Not Found")
+    return Answer(body=payloads.release(repo, found, request.api, request.web))
+
+
+@_route("PATCH", r"/releases/(?P<id>\d+)")
+def _edit_release(_state: State, repo: Repo, request: Request, match: re.Match[str]) -> Answer:
+    found = repo.releases.get(int(match["id"]))
+    if found is None:
+        raise Refusal(404, "Not Found")
+    if len(request.body.get("body") or "") > MAX_RELEASE:
+        raise Refusal(422, f"Validation Failed: body is too long (maximum is {MAX_RELEASE} characters)")
+    for key, value in request.body.items():
+        setattr(found, {"tag_name": "tag"}.get(key, key), value)
+    return Answer(body=payloads.release(repo, found, request.api, request.web))

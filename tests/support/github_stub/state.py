@@ -12,6 +12,7 @@ from typing import Any
 
 BOT = "github-actions[bot]"
 MAX_BODY = 65_536
+MAX_RELEASE = 125_000
 _EPOCH = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 
 
@@ -77,6 +78,19 @@ class WorkflowRun:
 
 
 @dataclass(kw_only=True, slots=True)
+class Release:
+    """One release."""
+
+    id: int
+    tag: str
+    published: str
+    body: str | None = ""
+    name: str | None = None
+    draft: bool = False
+    prerelease: bool = False
+
+
+@dataclass(kw_only=True, slots=True)
 class Repo:
     """One repository."""
 
@@ -86,6 +100,7 @@ class Repo:
     comments: dict[int, Comment] = field(default_factory=dict)
     checks: dict[int, dict[str, Any]] = field(default_factory=dict)
     runs: dict[int, WorkflowRun] = field(default_factory=dict)
+    releases: dict[int, Release] = field(default_factory=dict)
     permissions: dict[str, str] = field(default_factory=dict)
     parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
@@ -177,6 +192,12 @@ class State:
         pull = Pull(number=number, **more)
         self.repos[repository].pulls[number] = pull
         return pull
+
+    def add_release(self, tag: str, *, repository: str = "octo/proj", **more: Any) -> Release:
+        """Store a release, newer than those that are there."""
+        release = Release(id=self.new_id(), tag=tag, published=self.now(), **more)
+        self.repos[repository].releases[release.id] = release
+        return release
 
     def fault_for(self, method: str, path: str) -> Fault | None:
         """The first fault that hits this request."""

@@ -46,7 +46,7 @@ def test_the_fields_that_a_file_may_not_set() -> None:
     assert {field.name for field in FIELDS if not field.from_file} == {
         "namespace", "max-cost", "max-cost-per-pr", "max-cost-per-day", "allow-unknown-price", "retry", "hf-token",
         "job-token", "github-token", "required", "local", "build-repository", "build-user", "build-token",
-        "approve-label", "train-keys", "lineage",
+        "approve-label", "train-keys", "lineage", "release",
     }  # fmt: skip
 
 
