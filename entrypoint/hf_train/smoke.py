@@ -109,7 +109,8 @@ def forecast(
         return Forecast(rate=rate, why="the number of its steps shows neither in the command nor in the log")
     setup = max(0.0, (ran_s or 0.0) - step / rate)
     seconds = setup + steps / rate
-    return Forecast(steps=steps, rate=rate, seconds=seconds, cost_usd=flavor.cost_usd(seconds) if flavor else None)
+    price = flavor.cost_usd(seconds) if flavor else None
+    return Forecast(steps=steps, rate=rate, seconds=seconds, cost_usd=None if price is None else price * inputs.nodes)
 
 
 def _steps(inputs: Inputs, config: str | None, findings: Findings) -> int | None:

@@ -95,6 +95,11 @@ class FakeHub:
     life: list[tuple[float, Step]] = field(default_factory=lambda: [(0.0, Stage.RUNNING), (10.0, Stage.COMPLETED)])
     log: list[tuple[float, str]] = field(default_factory=list)
     message: str = ""
+    lives: dict[int, list[tuple[float, Step]]] = field(default_factory=dict)
+    """Lives of further nodes, by their number; those without one live as the first does."""
+    messages: dict[int, str] = field(default_factory=dict)
+    logs: dict[int, list[tuple[float, str]]] = field(default_factory=dict)
+    ended_at: dict[str, datetime] = field(default_factory=dict)
     log_batch: int | None = None
     log_held: int = 0
     repos: dict[str, Published] = field(default_factory=dict)
@@ -147,23 +152,29 @@ class FakeHub:
         if ref.id in self.cancelled:
             return self._state(ref, Stage.CANCELED)
         step: Step = Stage.SCHEDULING
-        for at, one in self.life:
+        node = self._stored(ref).node
+        for at, one in self.lives.get(node, self.life):
             if at <= self.clock.seconds:
                 step = one
         if isinstance(step, Exception):
             raise step
         return step if isinstance(step, JobState) else self._state(ref, step)
 
+    def _stored(self, ref: JobRef) -> JobState:
+        jobs = (*self.stored, *self.existing)
+        return next((one for one in jobs if one.ref.id == ref.id), JobState(ref=ref, stage=Stage.SCHEDULING))
+
     def _state(self, ref: JobRef, stage: Stage) -> JobState:
-        stored = next(
-            (one for one in (*self.stored, *self.existing) if one.ref.id == ref.id), JobState(ref=ref, stage=stage)
-        )
+        stored = self._stored(ref)
+        message = self.messages.get(stored.node, "") if self.messages else self.message
+        if stage.is_terminal:
+            self.ended_at.setdefault(ref.id, self.clock.now())
         return replace(
             stored,
             stage=stage,
-            message=self.message if stage.is_terminal else "",
+            message=message if stage.is_terminal else "",
             started_at=None if stage is Stage.SCHEDULING else START,
-            finished_at=self.clock.now() if stage.is_terminal else None,
+            finished_at=self.ended_at.get(ref.id) if stage.is_terminal else None,
             running_s=self.clock.seconds,
             queued_s=1.0,
         )
@@ -189,9 +200,10 @@ class FakeHub:
             jobs[:] = [replace(one, labels=dict(labels)) if one.ref.id == ref.id else one for one in jobs]
 
     def follow(self, ref: JobRef) -> LogFeed:
-        del ref
-        self.feed = FakeFeed(self.clock, list(self.log), batch=self.log_batch, held=self.log_held)
-        return self.feed
+        node = self._stored(ref).node
+        feed = FakeFeed(self.clock, list(self.logs.get(node, self.log)), batch=self.log_batch, held=self.log_held)
+        self.feed = self.feed if node else feed
+        return feed
 
     def gauge(self, ref: JobRef) -> Gauge:
         self.gauged.append(ref.id)

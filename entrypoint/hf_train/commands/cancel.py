@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from hf_train.flow.verdict import cancel as cancel_job
 from hf_train.github.pulls import GitHubPulls
 from hf_train.hub import HuggingFaceHub
 from hf_train.text.untrusted import Redactor
-from hf_train.values import JobRef, JobState, Secret
+from hf_train.values import NODE, JobRef, JobState, Secret
 
 CANCEL_PATIENCE_S = 30.0
 LATE_WAITS_S = (0.0, 5.0, 10.0, 15.0, 30.0)
@@ -59,12 +60,25 @@ def cancel(
             continue
         if state.stage.is_terminal:
             console.info(f"{ref.namespace}/{ref.id} has ended already ({state.stage.value}).")
-        elif cancel_job(hub, ref, clock):
-            console.info(f"Cancelled {ref.namespace}/{ref.id}")
         else:
-            console.error("Not cancelled", f"The Hub did not take the cancel of {ref.namespace}/{ref.id}.")
-            failed += 1
+            for node in (state, *_beside(hub, state, clock)):  # one node without the others does nothing but bill
+                name = f"{node.ref.namespace}/{node.ref.id}"
+                if cancel_job(hub, node.ref, clock):
+                    console.info(f"Cancelled {name}")
+                else:
+                    console.error("Not cancelled", f"The Hub did not take the cancel of {name}.")
+                    failed += 1
     return int(ExitCode.REFUSED if failed else ExitCode.OK)
+
+
+def _beside(hub: HuggingFaceHub, state: JobState, clock: SystemClock) -> list[JobState]:
+    """The other nodes of the same launch that may run; none for a Job by itself."""
+    nonce = state.labels.get("hft-nonce")
+    if not nonce or NODE not in state.labels:
+        return []
+    wanted = {"hf-train": "1", "hft-nonce": nonce}
+    found = patiently(clock, lambda: hub.find(state.ref.namespace, wanted), limit_s=CANCEL_PATIENCE_S)
+    return [one for one in found if one.ref.id != state.ref.id and not one.stage.is_terminal and NODE in one.labels]
 
 
 def _clean_up(path: Path, environ: Mapping[str, str], token: Secret | None, console: PlainConsole) -> int:
@@ -101,26 +115,40 @@ def _cancel_leftover(
         console.info("The run was on another Hub (an embedded one ends with its run); nothing is cancelled here.")
         return None, "Its Job was on another Hub."
     hub = HuggingFaceHub(endpoint, token)
-    clock, found = SystemClock(), list[JobState]()
     try:
-        for wait in LATE_WAITS_S if not state.get("job-id") else LATE_WAITS_S[:1]:
-            clock.sleep(wait)
-            found = [*hub.find(state.get("namespace", ""), {"hft-nonce": nonce})]
-            if any(not one.stage.is_terminal for one in found):
-                break
+        found, undone = _ended(hub, state, console)
     except (TransientHubError, RefusedByHub, JobGone) as error:
         console.warning("Cleanup", f"The Hub could not be asked ({error}); look for the label hft-nonce={nonce}.")
         return None, "The Hub could not be asked about its Job."
-    undone = []
-    for one in found:
-        if one.stage.is_terminal or one.ref.id == state.get("spare"):  # the Job that the run followed is to go on
-            continue
-        done = cancel_job(hub, one.ref, SystemClock())
-        undone += [] if done else [one.ref.id]
-        console.warning("Cleanup", f"Job {one.ref.id} was left running; {'cancelled' if done else 'NOT cancelled'}.")
     if not undone:
         path.unlink(missing_ok=True)
     return _fate(found, undone)
+
+
+def _ended(hub: HuggingFaceHub, state: Mapping[str, str], console: PlainConsole) -> tuple[list[JobState], list[str]]:
+    """Cancel what the Hub shows of a launch, and look for what it may show later: a POST that was cut off.
+
+    Returns:
+        The Jobs as they were found, and the ids of those whose cancel was not confirmed.
+    """
+    text = state.get("nodes", "")
+    nodes = int(text) if re.fullmatch(r"[0-9]{1,2}", text) else 1
+    spared = state.get("spare", "").split()  # the Jobs that the run followed are to go on
+    found: dict[str, JobState] = {}
+    undone: dict[str, bool] = {}
+    clock, known = SystemClock(), bool(state.get("job-id"))
+    for wait in LATE_WAITS_S if not known or nodes > 1 else LATE_WAITS_S[:1]:
+        clock.sleep(wait)
+        for one in hub.find(state.get("namespace", ""), {"hft-nonce": state.get("nonce", "")}):
+            found.setdefault(one.ref.id, one)
+            if one.stage.is_terminal or one.ref.id in spared:
+                continue
+            undone[one.ref.id] = not cancel_job(hub, one.ref, clock)
+            done = "NOT cancelled" if undone[one.ref.id] else "cancelled"
+            console.warning("Cleanup", f"Job {one.ref.id} was left running; {done}.")
+        if len(found if known else undone) >= nodes:
+            break
+    return [*found.values()], [name for name, still in undone.items() if still]
 
 
 def _fate(found: Sequence[JobState], undone: Sequence[str]) -> tuple[JobState | None, str]:

@@ -138,6 +138,7 @@ class _Desk:
             wanted |= {"hft-repo": label(self.context.repository), "hft-mode": "detach"}
         clock, hub, space = SystemClock(), self.hub, owner or self.owner()
         found = patiently(clock, lambda: hub.find(space, wanted), limit_s=PATIENCE_S)
+        found = [one for one in found if not one.node]  # further nodes are in the report of the first
         if state_file is None and not labels:
             since = clock.now() - timedelta(seconds=SINCE_S)
             found = [one for one in found if one.created_at and one.created_at > since]

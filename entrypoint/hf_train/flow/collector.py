@@ -83,6 +83,8 @@ def collect(
         return Collected(job=job, fate=Fate.BEFORE, code_before=done)
     if run is None:
         return Collected(job=job, fate=Fate.STRANGE, why="the file that its launch left in the bucket was not found")
+    if job.node:
+        return Collected(job=job, fate=Fate.STRANGE, why=f"it is node {job.node} of several; name the first")
     if why := runfile.fits(run, job):
         return Collected(job=job, fate=Fate.STRANGE, why=why)
     if context.repository and run.context.repository != context.repository:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hf_train.context import Context
-from hf_train.errors import JobGone, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
+from hf_train.errors import JobGone, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError, UserError
 from hf_train.flow import twins
 from hf_train.flow.prepare import Prepared, patiently
 from hf_train.flow.spend import check_after, check_before
 from hf_train.flow.strays import Strays
 from hf_train.flow.twins import Twin
+from hf_train.flow.verdict import cancel_all
 from hf_train.plan import Plan
 from hf_train.ports import Ports, Survey
-from hf_train.values import JobState, Snapshot
+from hf_train.values import JobSpec, JobState, Secret, Snapshot
 
 VISIBLE_AFTER_S = (2.0, 5.0, 15.0)
 """Waits before each look for a Job whose POST had no clear answer: a list may lag behind a launch."""
@@ -29,12 +30,14 @@ class Launched:
         snapshot: What was sent.
         reused: Why no new Job was started, in words; empty when one was.
         strays: Jobs of the launch that are still to be cancelled; None when it was another step's.
+        others: First states of the further nodes.
     """
 
     state: JobState
     snapshot: Snapshot | None
     reused: str = ""
     strays: Strays | None = None
+    others: tuple[JobState, ...] = ()
 
 
 def send(plan: Plan, ports: Ports) -> Snapshot | None:
@@ -62,45 +65,72 @@ def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, s
         return _attached(twin, strays, snapshot)
     check_before(plan, context, ports)
     ports.files.remember(remembered(plan, ports, ""))
-    state = _submit_once(prepared, ports, strays)
+    state, *others = _submit_all(prepared, ports, strays)
     ports.files.remember(remembered(plan, ports, state.ref.id))
     if reuse and (twin := twins.elder(plan, context, ports, state)) is not None:
-        if not strays.cancel(state.ref):
-            ports.console.warning("Launched twice", f"Job {state.ref.id} was NOT cancelled: {state.ref.url}")
+        for ref in cancel_all(ports.hub, [state.ref, *(one.ref for one in others)], ports.clock):
+            strays.owe([ref])
+            ports.console.warning("Launched twice", f"Job {ref.id} was NOT cancelled: {ref.url}")
         return _attached(twin, strays, snapshot)
+    strays.beside.update(one.ref.id for one in others)
     try:
-        check_after(plan, context, ports, state)
+        check_after(plan, context, ports, state, others)
     except RefusedByPolicy as error:
         if left := strays.settle(state.ref, hurry=False):  # the cleanup stays armed
             raise LostSight(error.title, "\n".join((error.message, *left)), error.hint) from error
         raise
-    return Launched(state=state, snapshot=snapshot, strays=strays)
+    return Launched(state=state, snapshot=snapshot, strays=strays, others=tuple(others))
 
 
 def _attached(twin: Twin, strays: Strays, snapshot: Snapshot | None) -> Launched:
     state, plan, ports = twin.state, strays.plan, strays.ports
     ports.files.remember(remembered(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
-    twins.take_over(state, plan, ports)
-    return Launched(state=state, snapshot=snapshot, reused=twin.why, strays=strays)
+    for one, spec in zip((state, *twin.others), plan.specs, strict=True):
+        twins.take_over(one, spec, ports)
+    strays.beside.update(one.ref.id for one in twin.others)
+    return Launched(state=state, snapshot=snapshot, reused=twin.why, strays=strays, others=twin.others)
 
 
 def by_nonce(plan: Plan, ports: Ports) -> Sequence[JobState]:
     """Jobs of this very launch, newest first. Labels are free text, so the spec is compared as well."""
     found = ports.hub.find(plan.job.namespace, {"hft-nonce": plan.nonce})
-    return [one for one in found if twins.matches(one, plan.job)]
+    return [one for one in found if any(twins.matches(one, spec) for spec in plan.specs)]
 
 
 def remembered(plan: Plan, ports: Ports, job_id: str) -> dict[str, str]:
     """What the cleanup step needs."""
-    return {"endpoint": ports.hub.endpoint, "namespace": plan.job.namespace, "nonce": plan.nonce, "job-id": job_id}
+    state = {"endpoint": ports.hub.endpoint, "namespace": plan.job.namespace, "nonce": plan.nonce, "job-id": job_id}
+    return {**state, "nodes": str(len(plan.specs))} if plan.others else state
 
 
-def _submit_once(prepared: Prepared, ports: Ports, strays: Strays) -> JobState:
+def _submit_all(prepared: Prepared, ports: Ports, strays: Strays) -> Sequence[JobState]:
+    """The Job of each node, the first node last: where it is, the others are. All of them are launched, or none stays.
+
+    Returns:
+        Their states, the first node's first.
+    """
+    states: list[JobState] = []
+    for spec in reversed(prepared.plan.specs):
+        try:
+            states.insert(0, _submit_once(spec, prepared.secrets, ports, strays))
+        except UserError as error:
+            if not states:
+                raise
+            number = f"node {len(prepared.plan.specs) - len(states) - 1} of {len(prepared.plan.specs)}"
+            words = f"{error.message}\nThat was {number}; those before it were cancelled."
+            strays.owe(cancel_all(ports.hub, [one.ref for one in states], ports.clock))
+            if left := strays.settle(None, hurry=False):  # the cleanup stays armed
+                raise LostSight(error.title, "\n".join((words, *left)), error.hint) from error
+            raise type(error)(error.title, words, error.hint) from error
+    return states
+
+
+def _submit_once(spec: JobSpec, secrets: Mapping[str, Secret], ports: Ports, strays: Strays) -> JobState:
     """One Job by at most two POSTs. After one without a clear answer there may be a Job, so no later "no" is one."""
-    plan, unclear = prepared.plan, ""
+    plan, unclear = strays.plan, ""
     for _ in range(2):
         try:
-            return ports.hub.submit(plan.job, prepared.secrets)
+            return ports.hub.submit(spec, secrets)
         except (JobGone, RefusedByHub) as error:
             if unclear:
                 raise _not_confirmed(plan, f"{unclear}, then: {error}") from error
@@ -110,7 +140,7 @@ def _submit_once(prepared: Prepared, ports: Ports, strays: Strays) -> JobState:
         except TransientHubError as error:
             unclear, strays.unclear = str(error), True
             ports.console.info(f"No clear answer to the launch ({error}); looking for the Job before anything else.")
-            if (adopted := _adopt(strays, unclear)) is not None:
+            if (adopted := _adopt(spec, strays, unclear)) is not None:
                 return adopted
     raise _not_confirmed(plan, unclear)
 
@@ -123,7 +153,7 @@ def _not_confirmed(plan: Plan, why: str) -> LostSight:
     )
 
 
-def _adopt(strays: Strays, unclear: str) -> JobState | None:
+def _adopt(spec: JobSpec, strays: Strays, unclear: str) -> JobState | None:
     """The Job of a POST without a clear answer; None when the Hub says that there is none.
 
     Raises:
@@ -133,7 +163,7 @@ def _adopt(strays: Strays, unclear: str) -> JobState | None:
     for wait in VISIBLE_AFTER_S:
         ports.clock.sleep(wait)
         try:
-            found = by_nonce(plan, ports)
+            found = [one for one in by_nonce(plan, ports) if twins.matches(one, spec)]
         except (TransientHubError, RefusedByHub, JobGone):
             continue
         answered = True

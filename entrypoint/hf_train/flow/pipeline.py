@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NoReturn
 
 from hf_train.collect.reader import LogReader
@@ -17,6 +18,7 @@ from hf_train.flow.inquiry import create_repo
 from hf_train.flow.launch import Launched, launch, remembered, send
 from hf_train.flow.lease import Keeper, grant
 from hf_train.flow.lineage import describe
+from hf_train.flow.nodes import Group, members
 from hf_train.flow.output import make_folder
 from hf_train.flow.prepare import Prepared, Request, prepare, with_image
 from hf_train.flow.publishing import push
@@ -92,7 +94,8 @@ def resume(request: Request, ports: Ports, plan: Plan, snapshot: Snapshot | None
         earlier=request.earlier,
     )
     run = _Run(request, ports, reporter, Prepared(plan=plan, secrets={}))
-    return run.follow(base, Launched(state=state, snapshot=snapshot), anew=False)
+    launched = Launched(state=state, snapshot=snapshot, others=members(state, plan, ports))
+    return run.follow(base, launched, anew=False)
 
 
 def refuse(request: Request, ports: Ports, error: UserError) -> NoReturn:
@@ -164,36 +167,42 @@ class _Run:
         console, ref = self.ports.console, launched.state.ref
         reader, frames = LogReader(), Frames(self.request.inputs.mount, self.request.inputs.path)
         keeper = Keeper(self.ports) if anew else None
+        lines = partial(self._lines, reader, frames)
         strays, meter = launched.strays or Strays(self.plan, self.ports), Meter(self.plan, self.ports)
+        patience = self._policy().queue_timeout_s
+        group = Group(self.plan, self.ports, strays, launched.state, lines, patience, launched.others)
         watcher = Watcher(
             ref=ref,
             hub=self.ports.hub,
             console=console,
             clock=self.ports.clock,
             policy=self._policy(),
-            on_lines=lambda lines: self._lines(reader, frames, lines),
-            on_state=lambda state: self._live(base, meter.seen(state), reader, keeper, strays),
+            on_lines=lines,
+            on_state=lambda state: self._live(group.on(base, state), meter.seen(state), reader, keeper, strays),
             nonce=self.plan.nonce,
-            so_far=lambda: self._so_far(replace(base, state=watcher.seen), reader),
+            so_far=lambda: self._so_far(replace(group.on(base), state=watcher.seen), reader),
+            over=group.over,
             seen=launched.state,
         )
         try:
             if anew:
                 console.info(launched.reused or f"Job {ref.id} was submitted.")
-                console.info(ref.url)
-                self.reporter.started(base)
+                for one in (ref, *group.refs):
+                    console.info(one.url)
+                self.reporter.started(group.on(base))
             if self.plan.detach:
                 outcome = Outcome(state=launched.state, reason=Reason.DETACHED)
             else:
                 with console.group("Training log"), console.untrusted():
                     try:
-                        outcome = watcher.run()
+                        outcome = group.ended(watcher.run())
                     finally:
                         self._lines(reader, frames, (), last=True)
         except Interrupted as stop:
-            outcome = while_watching(watcher, stop, self.ports, keep=self._keep)
+            outcome = while_watching(watcher, stop, self.ports, keep=self._keep, beside=group.refs)
+            group.glance(watcher.seen)
         outcome, left = self._settled(ref, outcome, strays)
-        base = replace(base, problems=(*base.problems, *left), findings=Findings(gpus=meter.close()))
+        base = replace(group.on(base), problems=(*base.problems, *left), findings=Findings(gpus=meter.close()))
         return self._finish(base, outcome, reader, frames)
 
     def _settled(self, ref: JobRef, outcome: Outcome, strays: Strays) -> tuple[Outcome, Sequence[str]]:
@@ -204,7 +213,7 @@ class _Run:
         left = strays.settle(ref, hurry=hurry)
         confirmed = confirmed or (again and not any(ref.url in words for words in left))
         if left or (outcome.cancel_wanted and not confirmed):
-            kept = {} if outcome.cancel_wanted else {"spare": ref.id}
+            kept = {} if outcome.cancel_wanted else {"spare": " ".join([ref.id, *sorted(strays.beside)])}
             self.ports.files.remember({**remembered(self.plan, self.ports, "" if strays.unclear else ref.id), **kept})
         else:
             self.ports.files.forget()

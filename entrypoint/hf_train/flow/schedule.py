@@ -112,6 +112,8 @@ def propose(
     prepared = prepare(request, ports, offline=offline)
     if build:
         prepared = with_image(prepared, request, ports)
+    if prepared.plan.others:  # huggingface_hub 2.4.0 `create_scheduled_job` takes no network group
+        raise BadInput(["nodes: a scheduled Job joins no network group; run several nodes from a workflow's schedule"])
     job = scheduled(prepared.plan.job, schedule)
     prepared = replace(prepared, plan=replace(prepared.plan, job=job))
     there = () if offline else named(job.labels, job.namespace, schedules, ports.clock)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from hf_train.context import Context
 from hf_train.errors import JobGone, LostSight, RefusedByHub, RefusedByPolicy, TransientHubError
-from hf_train.flow.verdict import cancel
+from hf_train.flow.verdict import cancel_all
 from hf_train.plan import Plan, label, usd
 from hf_train.plan.spending import job_usd, spent
 from hf_train.ports import Ports
@@ -99,8 +99,15 @@ def check_before(plan: Plan, context: Context, ports: Ports) -> None:
         raise NotReady([finding])
 
 
-def check_after(plan: Plan, context: Context, ports: Ports, mine: JobState) -> None:
+def check_after(plan: Plan, context: Context, ports: Ports, mine: JobState, others: Sequence[JobState] = ()) -> None:
     """Once the Job is there: cancel it when those that the Hub made before it leave no room for it.
+
+    Args:
+        plan: The launch.
+        context: Where this run stands.
+        ports: The world.
+        mine: The Job.
+        others: Further nodes of it.
 
     Raises:
         RefusedByPolicy: It was cancelled.
@@ -116,9 +123,9 @@ def check_after(plan: Plan, context: Context, ports: Ports, mine: JobState) -> N
     if finding is None:
         return
     words = f"{finding.what} Other runs came first, at the same moment"
-    if not cancel(ports.hub, mine.ref, ports.clock):
-        hint = f"Cancel it by hand: {mine.ref.url}"
-        raise LostSight(finding.title, f"{words}; the Hub did not confirm the cancel of Job {mine.ref.id}.", hint)
+    for ref in cancel_all(ports.hub, [mine.ref, *(one.ref for one in others)], ports.clock):
+        hint = f"Cancel it by hand: {ref.url}"
+        raise LostSight(finding.title, f"{words}; the Hub did not confirm the cancel of Job {ref.id}.", hint)
     raise RefusedByPolicy(finding.title, f"{words}; Job {mine.ref.id} was cancelled at its start.", finding.fix)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError
 from hf_train.flow.launch import by_nonce
-from hf_train.flow.verdict import cancel, is_ours
+from hf_train.flow.verdict import at_once, cancel, is_ours
 from hf_train.flow.watch import Watcher
 from hf_train.plan import Plan
 from hf_train.ports import Ports
@@ -21,7 +21,9 @@ END_WAITS_S = (0.0, 0.3, 0.5, 0.8)
 _UNREACHABLE = (TransientHubError, RefusedByHub, JobGone)
 
 
-def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: bool) -> Outcome:
+def while_watching(
+    watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: bool, beside: Sequence[JobRef] = ()
+) -> Outcome:
     """A signal while a Job was followed.
 
     Args:
@@ -29,13 +31,15 @@ def while_watching(watcher: Watcher, stop: Interrupted, ports: Ports, *, keep: b
         stop: The signal.
         ports: The world.
         keep: Whether the Job is to run on.
+        beside: Further nodes of it, which end with it.
     """
     if not keep and watcher.nonce and not is_ours(ports.hub, watcher.ref, watcher.nonce):
         ports.console.info(f"Job {watcher.ref.id} is another run's; it is not cancelled.")
         keep = True
     confirmed = False
     if not keep:
-        seen, confirmed = _end(watcher.ref, ports)
+        (seen, confirmed), *others = at_once(lambda ref: _end(ref, ports), (watcher.ref, *beside))
+        confirmed = confirmed and all(ended for _, ended in others)
         watcher.seen = seen or watcher.seen
     return Outcome(
         state=watcher.seen,
@@ -68,6 +72,10 @@ def _end(ref: JobRef, ports: Ports) -> tuple[JobState | None, bool]:
     return seen, confirmed
 
 
+def _ended(state: JobState, ports: Ports) -> tuple[JobState | None, bool]:
+    return (state, True) if state.stage.is_terminal else _end(state.ref, ports)
+
+
 def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[float], *, keep: bool) -> Outcome:
     """A signal while the code was sent or the POST was on its way: the Job may exist, so it is looked for.
 
@@ -90,10 +98,10 @@ def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[fl
             confirmed = False
             continue
         confirmed = confirmed or bool(found)
-        for one in found:
-            seen, ends = (one, True) if one.stage.is_terminal else _end(one.ref, ports)
-            state, confirmed = seen or one, confirmed and ends
-        if found:
+        for one, (seen, ends) in zip(found, at_once(lambda one: _ended(one, ports), found), strict=True):
+            confirmed = confirmed and ends
+            state = seen or one if state is None or not one.node else state
+        if len(found) >= len(plan.specs):
             break
     if confirmed and state is not None:
         ports.files.forget()

@@ -29,11 +29,13 @@ class Strays:
         plan: The launch.
         ports: The world.
         unclear: Whether a POST had no clear answer: its Job may appear minutes later.
+        beside: Ids of the Jobs that are to run beside the followed one: further nodes of the same training.
     """
 
     plan: Plan
     ports: Ports
     unclear: bool = False
+    beside: set[str] = field(default_factory=set)
     _refs: dict[str, JobRef] = field(default_factory=dict, init=False)
     _next: float = field(default=0.0, init=False)
 
@@ -45,6 +47,10 @@ class Strays:
         self._refs[ref.id] = ref
         return False
 
+    def owe(self, refs: Sequence[JobRef]) -> None:
+        """Note Jobs whose cancel the Hub did not confirm."""
+        self._refs.update({ref.id: ref for ref in refs})
+
     def look(self, followed: JobRef) -> None:
         """Called after each look at the Job that is followed: try again, at most twice a minute."""
         now = self.ports.clock.monotonic()
@@ -54,8 +60,12 @@ class Strays:
         self._late(followed)
         self._again()
 
-    def settle(self, followed: JobRef, *, hurry: bool) -> Sequence[str]:
+    def settle(self, followed: JobRef | None, *, hurry: bool) -> Sequence[str]:
         """The last tries, for less than a minute; one only when this step was told to stop.
+
+        Args:
+            followed: The Job that may go on; None when none may.
+            hurry: Whether to be quick.
 
         Returns:
             What may still run, in words; empty when nothing does.
@@ -78,7 +88,7 @@ class Strays:
             f"The launch had no clear answer, so a second Job may run: look for the label hft-nonce={self.plan.nonce}."
         )
 
-    def _late(self, followed: JobRef) -> bool:
+    def _late(self, followed: JobRef | None) -> bool:
         """Cancel what an unclear POST made besides the followed Job. Returns whether the Hub said what there is."""
         if not self.unclear:
             return True
@@ -86,8 +96,10 @@ class Strays:
             found = self.ports.hub.find(self.plan.job.namespace, {"hft-nonce": self.plan.nonce})
         except (TransientHubError, RefusedByHub, JobGone):
             return False
+        kept = self.beside | ({followed.id} if followed else set())
         for one in found:
-            if one.ref.id != followed.id and not one.stage.is_terminal and matches(one, self.plan.job):
+            of_ours = any(matches(one, spec) for spec in self.plan.specs)
+            if one.ref.id not in kept and not one.stage.is_terminal and of_ours:
                 self.cancel(one.ref)
         return True
 

@@ -35,12 +35,14 @@ class Twin:
     """A Job of the same training.
 
     Attributes:
-        state: The Job.
+        state: The Job, the first one of several nodes.
         why: Why it is taken, in words.
+        others: The further nodes.
     """
 
     state: JobState
     why: str
+    others: tuple[JobState, ...] = ()
 
 
 def earlier(plan: Plan, context: Context, ports: Ports) -> Twin | None:
@@ -75,13 +77,13 @@ def elder(plan: Plan, context: Context, ports: Ports, mine: JobState) -> Twin | 
     return None
 
 
-def take_over(state: JobState, plan: Plan, ports: Ports) -> None:
+def take_over(state: JobState, spec: JobSpec, ports: Ports) -> None:
     """Write our labels on a Job that we attached to: from now on it is this run's, for sweep, cleanup and collect.
 
     Only inside the family: the Job of another pull request stays its own. A label that is not written changes nothing
     but who cleans up.
     """
-    before, ours = state.labels, plan.job.labels
+    before, ours = state.labels, spec.labels
     if state.stage.is_terminal or before.get("hft-family") != ours.get("hft-family"):
         return
     kept = {name: before[name] for name in KEPT_LABELS if name in before}
@@ -122,14 +124,33 @@ def _mounts(volumes: Sequence[Volume]) -> set[tuple[str | bool | None, ...]]:
 def _chosen(found: Sequence[JobState], plan: Plan, context: Context) -> Twin | None:
     """The oldest live Job; else one that completed in this workflow run."""
     same = sorted((one for one in found if matches(one, plan.job)), key=_age)
-    for state in same:
+    whole = [(state, others) for state in same if (others := _beside(state, found, plan)) is not None]
+    for state, others in whole:
         if not state.stage.is_terminal:  # a stage that we do not know may be billed
-            return Twin(state=state, why=f"Attached to Job {state.ref.id}, which already runs this very training.")
-    for state in same:
-        if state.stage is Stage.COMPLETED and context.run_id and state.labels.get("hft-run") == context.run_id:
+            why = f"Attached to Job {state.ref.id}, which already runs this very training."
+            return Twin(state=state, why=why, others=others)
+    for state, others in whole:
+        completed = all(one.stage is Stage.COMPLETED for one in (state, *others))
+        if completed and context.run_id and state.labels.get("hft-run") == context.run_id:
             why = f"Job {state.ref.id} of this workflow run had completed this very training; nothing new was paid."
-            return Twin(state=state, why=why)
+            return Twin(state=state, why=why, others=others)
     return None
+
+
+def _beside(first: JobState, found: Sequence[JobState], plan: Plan) -> tuple[JobState, ...] | None:
+    """The further nodes of a first one; None when one is missing or did not complete: such a group is at its end.
+
+    The first node is launched last, so where it is, the others were before.
+    """
+    seen = [member(first, spec, found) for spec in plan.others]
+    others = tuple(one for one in seen if one and (not one.stage.is_terminal or one.stage is Stage.COMPLETED))
+    return others if len(others) == len(plan.others) else None
+
+
+def member(first: JobState, spec: JobSpec, found: Sequence[JobState]) -> JobState | None:
+    """The Job of a further node's spec, of the same launch as the first one."""
+    nonce = first.labels.get("hft-nonce", "")
+    return next((one for one in found if one.labels.get("hft-nonce", "") == nonce and matches(one, spec)), None)
 
 
 def _age(state: JobState) -> tuple[float, str]:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 from hf_train.errors import JobGone, RefusedByHub, TransientHubError
 from hf_train.ports import Clock, Hub
 from hf_train.values import JobRef, JobState, Reason, Stage
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 def reason_of(state: JobState) -> Reason:
@@ -51,3 +58,32 @@ def cancel(hub: Hub, ref: JobRef, clock: Clock, *, tries: int = 2) -> bool:
         else:
             return True
     return False
+
+
+def cancel_all(hub: Hub, refs: Sequence[JobRef], clock: Clock) -> Sequence[JobRef]:
+    """Cancel several Jobs at once. Returns those that the Hub did not confirm."""
+    done = at_once(lambda ref: cancel(hub, ref, clock), refs)
+    return [ref for ref, confirmed in zip(refs, done, strict=True) if not confirmed]
+
+
+def at_once(call: Callable[[S], T], items: Sequence[S]) -> Sequence[T]:
+    """Call for each item at the same time, and give the results in order. A signal does not wait for what hangs."""
+    if len(items) < 2:
+        return [call(item) for item in items]
+    results: dict[int, T] = {}
+    failures: list[BaseException] = []
+
+    def work(at: int, item: S) -> None:
+        try:
+            results[at] = call(item)
+        except BaseException as error:  # noqa: BLE001  (raised again below, where somebody can handle it)
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=one, daemon=True) for one in enumerate(items)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [results[at] for at in range(len(items))]

@@ -60,6 +60,7 @@ class Watcher:
         on_state: Called after each look at the Job.
         nonce: Mark of the launch; a Job that carries another one is not cancelled by a limit of ours.
         so_far: Words about progress and spend for the heartbeat; may be empty.
+        over: Why the Job need not go on, asked about once a second; None while it should.
         seen: The last state.
         log_lines: Lines taken so far.
     """
@@ -73,6 +74,7 @@ class Watcher:
     on_state: Callable[[JobState], None]
     nonce: str = ""
     so_far: Callable[[], str] = str
+    over: Callable[[], Reason | None] = lambda: None
     seen: JobState | None = None
     log_lines: int = 0
     _feed: LogFeed | None = field(default=None, init=False)
@@ -194,6 +196,9 @@ class Watcher:
         return self._outcome(Reason.DELETED_ON_HUB)
 
     def _limits(self) -> Outcome | None:
+        if (reason := self.over()) is not None:
+            self._drain()
+            return self._cancelled(reason)
         waited = self.clock.monotonic() - self._began
         if self.policy.watch_s is None or waited <= self.policy.watch_s:
             return None

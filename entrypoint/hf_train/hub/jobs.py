@@ -87,6 +87,8 @@ class HuggingFaceHub:
                 attempts=spec.attempts,
                 labels=dict(spec.labels),
                 volumes=[hub_volume(volume) for volume in spec.volumes],
+                network_group=spec.network.group if spec.network else None,
+                network_aliases=list(spec.network.aliases) if spec.network else None,
                 namespace=spec.namespace,
             )
             return self._state(info)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hf_train.inputs.model import Inputs
 from hf_train.inputs.mounts import in_bucket
+from hf_train.inputs.nodes import VARIABLES, spread
 from hf_train.inputs.output import OUTPUT_MOUNT, in_output, output_problems
 from hf_train.inputs.reader import Reader
 from hf_train.judge.gate import contradictions
@@ -46,6 +47,7 @@ def across(inputs: Inputs, reader: Reader) -> Sequence[str]:
     problems.extend(_publish(inputs))
     problems.extend(output_problems(inputs))
     problems.extend(_lease(inputs))
+    problems.extend(_nodes(inputs))
     if inputs.lineage and not inputs.model_repo:
         problems.append("lineage: give model-repo, whose card it is written into")
     if inputs.release and not inputs.model_repo:
@@ -91,6 +93,27 @@ def _lease(inputs: Inputs) -> Sequence[str]:
     ]
     words = "lease: it ends the Job when this step is gone, and {} leaves it; keep one"
     problems += [words.format(name) for name, on in against if on]
+    return problems
+
+
+def _nodes(inputs: Inputs) -> Sequence[str]:
+    """Several nodes start together, each under torchrun, and end together."""
+    if inputs.nodes == 1:
+        return []
+    problems = [f"env: {name} is what nodes sets; leave it out" for name in VARIABLES if name in inputs.env]
+    if (inputs.attempts or 1) > 1:
+        problems.append("attempts and nodes: the Hub would start one node again without the others; take retry")
+    if inputs.recipe is not None and inputs.recipe.launcher == "own" and "torchrun" not in " ".join(inputs.args):
+        problems.append(
+            f"nodes: {inputs.recipe.name} starts its processes by itself; have it take torchrun (args: --launcher "
+            "torchrun), whose variables tell it the rest"
+        )
+    words = ("uv", "run", inputs.script) if inputs.script else inputs.command
+    if words and inputs.recipe is None:
+        try:
+            spread(words)
+        except ValueError as error:
+            problems.append(f"nodes: {error}")
     return problems
 
 

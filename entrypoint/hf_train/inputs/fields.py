@@ -179,6 +179,13 @@ FIELDS: tuple[Field, ...] = (
         help="Give up (and cancel) when no hardware was found in this time; waiting is not billed.",
     ),
     Field(
+        name="nodes",
+        group=Group.WHERE,
+        metavar="N",
+        default="`1`",
+        help="Run on so many Jobs at once in one network group, under `torchrun`; each is billed (see docs/nodes.md).",
+    ),
+    Field(
         name="path",
         group=Group.DATA,
         metavar="DIR",

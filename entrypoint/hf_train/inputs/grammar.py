@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from hf_train.inputs.nodes import MAX_NODES
 from hf_train.values import LocalVolume, Volume, VolumeKind
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -81,6 +82,14 @@ def retries(text: str) -> int:
     """A whole number from 0 to 10."""
     if not re.fullmatch(r"[0-9]{1,2}", text.strip()) or int(text) > 10:
         message = f"{text!r} is not a whole number from 0 to 10"
+        raise ValueError(message)
+    return int(text)
+
+
+def nodes(text: str) -> int:
+    """A whole number of nodes."""
+    if not re.fullmatch(r"[0-9]{1,2}", text.strip()) or not 1 <= int(text) <= MAX_NODES:
+        message = f"{text!r} is not a whole number from 1 to {MAX_NODES}"
         raise ValueError(message)
     return int(text)
 

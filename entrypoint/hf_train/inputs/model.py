@@ -61,6 +61,7 @@ class Inputs:
     namespace: str | None = None
     attempts: int | None = None
     queue_timeout: int = DEFAULT_QUEUE_TIMEOUT_S
+    nodes: int = 1
     path: str = "."
     mount: str = "/code"
     exclude: tuple[str, ...] = ()

@@ -86,6 +86,7 @@ def _read(reader: Reader) -> Inputs:
         namespace=reader.one("namespace", grammar.namespace, cast("str | None", None)),
         attempts=reader.one("attempts", grammar.positive_int, cast("int | None", None)),
         queue_timeout=reader.one("queue-timeout", grammar.duration, DEFAULT_QUEUE_TIMEOUT_S),
+        nodes=reader.one("nodes", grammar.nodes, 1),
         path=reader.text("path") or ".",
         mount=reader.one("mount", grammar.mount, "/code"),
         exclude=reader.many("exclude", str),

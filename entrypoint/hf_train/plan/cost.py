@@ -16,19 +16,21 @@ def flavor_of(name: str, facts: Facts) -> Flavor | None:
 def budget_of(inputs: Inputs, job: JobSpec, facts: Facts) -> Budget:
     """What the launch costs at worst, what it will cost by experience, and the limits that stand against it."""
     flavor, smoke = flavor_of(inputs.flavor, facts), inputs.smoke
+    worst = worst_case(flavor, job.timeout_s, job.attempts)
     ahead: float | None = 0.0
     if smoke is not None:
-        ahead = worst_case(flavor_of(smoke.flavor or inputs.flavor, facts), smoke.timeout_s, None)
+        one = worst_case(flavor_of(smoke.flavor or inputs.flavor, facts), smoke.timeout_s, None)
+        ahead = None if one is None else one * inputs.nodes
     return Budget(
         flavor=flavor,
-        worst_case_usd=worst_case(flavor, job.timeout_s, job.attempts),
+        worst_case_usd=None if worst is None else worst * inputs.nodes,
         max_usd=inputs.max_cost,
         max_pr_usd=inputs.max_cost_per_pr,
         max_day_usd=inputs.max_cost_per_day,
         unknown_price_allowed=inputs.allow_unknown_price,
         spent_usd=facts.spent_usd,
         ahead_usd=ahead,
-        estimate=estimate(job, flavor, facts.earlier),
+        estimate=estimate(job, flavor, facts.earlier, inputs.nodes),
     )
 
 

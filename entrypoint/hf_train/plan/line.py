@@ -60,5 +60,8 @@ def _line(what: tuple[str, ...], job: JobSpec, tail: tuple[str, ...]) -> str:
         words += ["--label", f"{name}={value}"]
     for volume in job.volumes:
         words += ["--volume", volume.as_option()]
+    if job.network is not None:
+        words += ["--network-group", job.network.group]
+        words += [word for alias in job.network.aliases for word in ("--network-alias", alias)]
     words += [*tail, job.image, *job.command]
     return " ".join([*before, *(shlex.quote(word) for word in words)])

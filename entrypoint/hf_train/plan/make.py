@@ -7,10 +7,12 @@ from dataclasses import replace
 from hf_train.context import Context
 from hf_train.inputs import Inputs
 from hf_train.inputs.mounts import in_bucket
+from hf_train.inputs.nodes import spread
 from hf_train.plan.cost import budget_of, flavor_of
 from hf_train.plan.lease import Lease, leased
 from hf_train.plan.model import HOUSE, Expect, Facts, Plan
 from hf_train.plan.names import labels_of, training_key
+from hf_train.plan.nodes import environment, joined, specs
 from hf_train.plan.notes import notes_of
 from hf_train.plan.output import output_env, output_volume, with_output
 from hf_train.plan.recipe import Cooked, cook
@@ -27,7 +29,8 @@ COMMAND_IMAGE = "python:3.12"
 def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: str | None = None) -> Plan:
     """Put the plan together. Whether it may be launched is the preflight's to say."""
     flavor = flavor_of(inputs.flavor, facts)
-    cooked = _cooked(inputs, facts, flavor.gpus if flavor else 0, config_text)
+    gpus = flavor.gpus if flavor else 0
+    cooked = _cooked(inputs, facts, gpus, config_text)
     namespace = inputs.namespace or (facts.account.name if facts.account else "YOUR-NAMESPACE")
     job = JobSpec(
         namespace=namespace,
@@ -37,7 +40,7 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
         timeout_s=inputs.timeout,
         attempts=inputs.attempts,
         # Without it a killed training loses what its stdout buffer held.
-        env={"PYTHONUNBUFFERED": "1", **inputs.env, **output_env(inputs)},
+        env={"PYTHONUNBUFFERED": "1", **inputs.env, **output_env(inputs), **environment(inputs.nodes, gpus)},
         secrets=tuple(dict.fromkeys((*inputs.secrets, *(("HF_TOKEN",) if inputs.job_token else ())))),
         volumes=_volumes(inputs, facts, namespace),
     )
@@ -46,8 +49,10 @@ def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: st
     job = with_output(job, key, f"{namespace}/{BUCKET}")
     if inputs.lease:
         job = leased(job, Lease(seconds=inputs.lease, name=facts.nonce), f"{namespace}/{BUCKET}")
+    job, *others = specs(job, inputs.nodes, facts.nonce)
     return Plan(
         job=job,
+        others=tuple(others),
         code=facts.code,
         folders=facts.folders,
         expect=Expect(
@@ -87,7 +92,12 @@ def _cooked(inputs: Inputs, facts: Facts, gpus: int, config_text: str | None) ->
     if inputs.recipe is None:
         return None
     script = f"{inputs.mount}/{facts.script_path}" if facts.script_path else inputs.recipe.url
-    return cook(inputs.recipe, inputs, gpus=gpus, script=script, config_text=config_text)
+    if inputs.nodes == 1 or inputs.recipe.launcher == "own":
+        return cook(inputs.recipe, inputs, gpus=gpus, script=script, config_text=config_text)
+    recipe = replace(inputs.recipe, launcher="torchrun")  # accelerate reads no variables of other nodes
+    cooked = cook(recipe, inputs, gpus=gpus, script=script, config_text=config_text)
+    launcher = ("launcher", f"torchrun on {inputs.nodes} nodes, {max(1, gpus)} process(es) on each")
+    return replace(cooked, lines=tuple(launcher if line[0] == "launcher" else line for line in cooked.lines))
 
 
 def _command(inputs: Inputs, facts: Facts, cooked: Cooked | None) -> tuple[str, ...]:
@@ -99,9 +109,11 @@ def _command(inputs: Inputs, facts: Facts, cooked: Cooked | None) -> tuple[str, 
         command = ("uv", "run", script, *inputs.args, *config)
     else:
         command = inputs.command
-    if facts.code is None:
-        return command
-    return ("sh", f"{inputs.mount}/{HOUSE}/start.sh", *command)
+    if inputs.nodes > 1:
+        command = spread(command)
+    if facts.code is not None:
+        command = ("sh", f"{inputs.mount}/{HOUSE}/start.sh", *command)
+    return joined(command) if inputs.nodes > 1 else command
 
 
 def _published_from(inputs: Inputs, key: str, bucket: str) -> tuple[str, str] | None:

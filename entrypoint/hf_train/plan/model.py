@@ -113,6 +113,7 @@ class Plan:
         flavors: The Hub's hardware list and prices; empty when it could not be asked.
         image: Where the Job's image comes from; None when nothing was looked up.
         recipe: What the recipe became; None without one.
+        others: Specs of the further nodes of a training on several; `job` is that of the first.
     """
 
     job: JobSpec
@@ -128,8 +129,18 @@ class Plan:
     flavors: tuple[Flavor, ...] = ()
     image: Chosen | None = None
     recipe: Cooked | None = None
+    others: tuple[JobSpec, ...] = ()
+
+    @property
+    def specs(self) -> tuple[JobSpec, ...]:
+        """The spec of each node, the first one first."""
+        return (self.job, *self.others)
 
     @property
     def equal_line(self) -> str:
-        """The `hf jobs run ...` line that submits the same spec (the code volume must have been uploaded)."""
-        return equal_line(self.job, detach=self.detach)
+        """The `hf jobs run ...` line that submits the same spec (the code volume must have been uploaded).
+
+        One line for each node, the first node last: it is the one to follow.
+        """
+        others = [equal_line(spec, detach=True) for spec in reversed(self.others)]
+        return "\n".join([*others, equal_line(self.job, detach=self.detach)])

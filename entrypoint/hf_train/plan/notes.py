@@ -52,6 +52,6 @@ def _smoke_note(inputs: Inputs, smoke: Smoke, facts: Facts) -> str:
     name = smoke.flavor or inputs.flavor
     flavor = flavor_of(name, facts)
     price = flavor.cost_usd(smoke.timeout_s) if flavor else None
-    cost = f", {usd(price)} at most" if price is not None else ""
+    cost = f", {usd(price * inputs.nodes)} at most" if price is not None else ""
     words = f" with {' '.join(smoke.args)}" if smoke.args else ""
     return f"A smoke run goes first: {name} for at most {smoke.timeout_s} s{cost}{words}. Both must fit max-cost."

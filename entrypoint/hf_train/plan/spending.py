@@ -85,18 +85,20 @@ def spent(jobs: Sequence[JobState], flavors: Sequence[Flavor]) -> Spent:
     )
 
 
-def estimate(job: JobSpec, flavor: Flavor | None, earlier: Sequence[JobState]) -> Estimate | None:
+def estimate(job: JobSpec, flavor: Flavor | None, earlier: Sequence[JobState], nodes: int = 1) -> Estimate | None:
     """From the newest completed Jobs of this image and flavor: the same command, else the same workflow job.
 
     Args:
         job: What is to run.
         flavor: Its hardware.
         earlier: Jobs of this repository, newest first.
+        nodes: How many of it run at once.
     """
     alike = [
         (state, seconds)
         for state in earlier
         if state.stage is Stage.COMPLETED
+        and not state.node
         and (state.image, state.flavor) == (job.image, job.flavor)
         and (seconds := seconds_run(state)) is not None
     ]
@@ -107,4 +109,5 @@ def estimate(job: JobSpec, flavor: Flavor | None, earlier: Sequence[JobState]) -
     if not taken:
         return None
     seconds = median(taken)
-    return Estimate(seconds=seconds, usd=flavor.cost_usd(seconds) if flavor else None, runs=len(taken))
+    cost = flavor.cost_usd(seconds) if flavor else None
+    return Estimate(seconds=seconds, usd=None if cost is None else cost * nodes, runs=len(taken))

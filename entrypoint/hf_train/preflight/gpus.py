@@ -43,7 +43,7 @@ _TRAINS = re.compile(r"train|tune|sft|dpo|grpo|fit", re.IGNORECASE)
 def gpu_findings(plan: Plan, inputs: Inputs) -> list[Finding]:
     """GPUs that are paid for and not used, as far as the command shows it."""
     flavor = plan.budget.flavor
-    if flavor is None or flavor.gpus < 2 or inputs.recipe:
+    if flavor is None or flavor.gpus < 2 or inputs.recipe or inputs.nodes > 1:  # nodes brings torchrun
         return []
     config = ("--config", inputs.config) if inputs.config else ()
     words = ("uv", "run", inputs.script, *inputs.args, *config) if inputs.script else inputs.command

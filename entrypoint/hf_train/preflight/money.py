@@ -41,8 +41,9 @@ def _price(plan: Plan, *, asked: bool) -> list[Finding]:
         return []
     before = f" after the {usd(budget.spent_usd)} that this run has paid already" if budget.spent_usd else ""
     before += f", and its smoke run {usd(ahead)}" if ahead else ""
+    of_nodes = f"{len(plan.specs)} nodes of " if plan.others else ""
     what = (
-        f"{job.flavor} for {job.timeout_s} s, {job.attempts or 1} attempt(s), can cost {usd(worst)}{before}; "
+        f"{of_nodes}{job.flavor} for {job.timeout_s} s, {job.attempts or 1} attempt(s), can cost {usd(worst)}{before}; "
         f"max-cost is {usd(budget.max_usd)}."
     )
     fix = "Lower timeout, choose a smaller flavor, or raise max-cost."

@@ -15,6 +15,7 @@ from hf_train.report.gpus import gpu_line
 from hf_train.report.live import MAX_PROBLEMS, status
 from hf_train.report.marks import result_mark
 from hf_train.report.model import Phase, Report
+from hf_train.report.nodes import node_table
 from hf_train.report.output import output_folder, output_line
 from hf_train.report.table import table
 from hf_train.report.verdict import verdict_of
@@ -54,6 +55,7 @@ def body(report: Report, rows: int = MAX_ROWS, *, details: bool = True) -> list[
         _cause(report),
         table(report, rows),
         _results(report),
+        node_table(report),
         _earlier(report),
         _curve(report),
         _problems(report),
@@ -224,6 +226,7 @@ def _details(report: Report) -> list[str]:
     rows = [
         ("Image", cell(plan.job.image)),
         ("Flavor", cell(_flavor_words(report))),
+        *((("Nodes", str(len(plan.specs))),) if plan.others else ()),
         ("Limit", f"{duration(plan.job.timeout_s)}, {plan.job.attempts or 1} attempt(s)"),
         ("Worst case", money(plan.budget.worst_case_usd)),
     ]

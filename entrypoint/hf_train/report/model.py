@@ -54,6 +54,7 @@ class Report:
         earlier: Jobs of this run that ended before this one: a smoke run, tries that the platform ended.
         release: The release that was made of it; None when none was asked for.
         pr_cost_usd: What all Jobs of the pull request cost; None when there is one only, or it is not known.
+        nodes: The last looks at the nodes of a training on several, the first one first; empty for a Job by itself.
     """
 
     context: Context
@@ -80,6 +81,7 @@ class Report:
     earlier: tuple[Attempt, ...] = ()
     release: Release | None = None
     pr_cost_usd: float | None = None
+    nodes: tuple[JobState, ...] = ()
 
     @property
     def ref(self) -> JobRef | None:
@@ -100,8 +102,14 @@ class Report:
 
     @property
     def job_usd(self) -> float | None:
-        """What this Job cost so far: the Hub bills started minutes of running. None when it is not known."""
+        """What this Job cost so far, all nodes of it: the Hub bills started minutes of running. None when not known."""
+        costs = [self.node_usd(one) for one in self.nodes or (self.state,) if one is not None]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if costs and len(known) == len(costs) else None
+
+    def node_usd(self, state: JobState) -> float | None:
+        """What one Job cost so far; None when it is not known. One that never ran costs nothing."""
         flavor = self.plan.budget.flavor if self.plan else None
-        if flavor is None or self.duration_s is None or not math.isfinite(self.duration_s):
-            return None
-        return flavor.cost_usd(self.duration_s)
+        waits = bool(self.nodes) and state.started_at is None
+        seconds = 0.0 if state.running_s is None and waits else state.running_s
+        return flavor.cost_usd(seconds) if flavor and seconds is not None and math.isfinite(seconds) else None

@@ -11,6 +11,7 @@ from typing import Any
 from hf_train.judge.directions import direction
 from hf_train.judge.gate import overall
 from hf_train.report.model import Report
+from hf_train.report.nodes import nodes_json
 from hf_train.report.output import output_folder
 from hf_train.report.schema import VERSION
 from hf_train.report.table import shown_metrics
@@ -153,6 +154,7 @@ def as_json(report: Report) -> str:
             }
             for one in report.earlier
         ],
+        "nodes": nodes_json(report),
         "hf-jobs-run": plan.equal_line if plan else "",
         "notes": list(plan.notes) if plan else [],
     }

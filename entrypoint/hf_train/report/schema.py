@@ -60,6 +60,17 @@ _EARLIER = _with(
         "cost-usd": MAYBE,
     }
 )
+_NODE = _with(
+    {
+        "node": WHOLE,
+        "job-id": TEXT,
+        "job-url": TEXT,
+        "stage": TEXT,
+        "message": TEXT,
+        "duration-s": MAYBE,
+        "cost-usd": MAYBE,
+    }
+)
 _GPU = _with(
     {
         "name": TEXT,
@@ -151,7 +162,8 @@ FIELDS: Mapping[str, tuple[Shape, str]] = {
     "worst-case-usd": (MAYBE, "What it could have cost."),
     "pr-cost-usd": (MAYBE, "What all Jobs of the pull request cost; null when there is one only, or it is not known."),
     "earlier": ({"type": "array", "items": _EARLIER}, "Jobs of this run before this one; `cost-usd` counts them."),
-    "hf-jobs-run": (TEXT, "The same Job as an `hf jobs run` line."),
+    "nodes": ({"type": "array", "items": _NODE}, "The Jobs of a training on several nodes, the first one first."),
+    "hf-jobs-run": (TEXT, "The same Job as an `hf jobs run` line; with several nodes a line for each."),
     "notes": (TEXTS, "What was worth knowing before the launch."),
 }
 

@@ -1,6 +1,19 @@
 """The values that the rooms hand to each other. All frozen, none does anything."""
 
-from hf_train.values.job import SUPERSEDED, Attempt, Flavor, JobRef, JobSpec, JobState, Outcome, Reason, Snapshot, Stage
+from hf_train.values.job import (
+    NODE,
+    SUPERSEDED,
+    Attempt,
+    Flavor,
+    JobRef,
+    JobSpec,
+    JobState,
+    Network,
+    Outcome,
+    Reason,
+    Snapshot,
+    Stage,
+)
 from hf_train.values.result import CARD_TITLE, Annotation, Findings, GpuUse, Metric, ModelLink, Release
 from hf_train.values.schedule import Scheduled
 from hf_train.values.secret import Secret
@@ -8,6 +21,7 @@ from hf_train.values.volumes import LocalVolume, Volume, VolumeKind
 
 __all__ = [
     "CARD_TITLE",
+    "NODE",
     "SUPERSEDED",
     "Annotation",
     "Attempt",
@@ -20,6 +34,7 @@ __all__ = [
     "LocalVolume",
     "Metric",
     "ModelLink",
+    "Network",
     "Outcome",
     "Reason",
     "Release",

@@ -14,6 +14,20 @@ from hf_train.values.volumes import Volume
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Network:
+    """A network group that a Job joins: its Jobs reach each other on every port.
+
+    Attributes:
+        group: Its name in the namespace, at most 46 lowercase letters, digits and dashes.
+        aliases: Names of the Job in the group, at most 34 of the same each; others reach it at
+            `${HF_NETWORK_GROUP_PREFIX}ALIAS`.
+    """
+
+    group: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JobSpec:
     """What is submitted, without the values of the secrets.
 
@@ -28,6 +42,7 @@ class JobSpec:
         secrets: Names of the secret environment variables.
         volumes: What is mounted.
         labels: Labels of the Job.
+        network: The network group that it joins; None for none.
     """
 
     namespace: str
@@ -40,6 +55,7 @@ class JobSpec:
     secrets: tuple[str, ...] = ()
     volumes: tuple[Volume, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    network: Network | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +91,8 @@ class Stage(StrEnum):
         return self in _TERMINAL
 
 
+NODE = "hft-node"
+"""Label of a Job that is one node of several: its number, 0 for the first."""
 SUPERSEDED = "hft-superseded"
 """Label of a Job that was cancelled for a newer push: that commit."""
 _TERMINAL = frozenset({Stage.COMPLETED, Stage.ERROR, Stage.CANCELED, Stage.DELETED})
@@ -119,6 +137,12 @@ class JobState:
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     volumes: tuple[Volume, ...] = ()
+
+    @property
+    def node(self) -> int:
+        """Which node it is when it is one of several, 0 for the first; 0 for a Job by itself as well."""
+        text = self.labels.get(NODE, "")
+        return int(text) if re.fullmatch(r"[0-9]{1,3}", text) else 0
 
     @property
     def superseded_by(self) -> str:
