@@ -103,7 +103,7 @@ class Job:
         temp = self.scratch / "tmp"
         temp.mkdir(exist_ok=True)
         process = subprocess.Popen(
-            ["dash", str(self.code / ".hf-train" / "start.sh"), *command],
+            ["/bin/sh", str(self.code / ".hf-train" / "start.sh"), *command],
             env={"PATH": self.path, "TMPDIR": str(temp), "HOME": str(self.scratch), **self.env},
             cwd="/",
             stdin=subprocess.DEVNULL,

@@ -181,6 +181,15 @@ def comfort(environ: dict[str, str], beside: str) -> None:
         environ.setdefault(name, f"{beside}.cache/{folder}")
 
 
+def members(group: int) -> Iterator[tuple[int, str]]:
+    """Living processes of a group, with the first word of each: a zombie may be another's to reap."""
+    for one in entries("/proc"):
+        if one.name.isdigit():
+            fields = (read_file(f"{one.path}/stat") or b"").rpartition(b")")[2].split()
+            if fields[2:3] == [b"%d" % group] and fields[0] != b"Z":
+                yield int(one.name), os.fsdecode((read_file(f"{one.path}/cmdline") or b"").partition(b"\0")[0])
+
+
 class Command:
     """The command as a child in a session of its own.
 
@@ -237,10 +246,8 @@ class Command:
         """A signal for its process group. Returns whether there is anybody."""
         try:
             os.killpg(self.pid, signum)
-        except PermissionError:
-            return True
-        except ProcessLookupError:
-            return False
+        except OSError as error:
+            return error.errno == errno.EPERM
         return True
 
     def reap(self) -> None:
@@ -323,15 +330,14 @@ def end_group(command: Command, grace_s: float) -> None:
     """End what the command left in its group; a signal to this process ends the grace."""
     for signum, patience in ((signal.SIGTERM, grace_s), (signal.SIGKILL, LEFTOVER_S)):
         until = time.monotonic() + patience
-        alive = command.send_all(signum)
-        while alive and time.monotonic() < until:
-            got = signal.sigtimedwait(WATCHED, 0.02)
+        command.reap()
+        if not command.send_all(signum):
+            return
+        while time.monotonic() < until and any(members(command.pid)):
+            got = signal.sigtimedwait(WATCHED, 0.05)
             if got and got.si_signo in ENDING:
                 break
             command.reap()
-            alive = command.send_all(0)
-        if not alive:
-            return
 
 
 # ---- the output folder ----
@@ -613,14 +619,8 @@ class Keeper(threading.Thread):
 
     def _trains_with(self) -> str | None:
         """The newest Python in the command's group."""
-        newest = (0, "")
-        for one in entries("/proc"):
-            if one.name.isdigit():
-                fields = (read_file(f"{one.path}/stat") or b"").rpartition(b")")[2].split()
-                first = (read_file(f"{one.path}/cmdline") or b"").partition(b"\0")[0]
-                if fields[2:3] == [b"%d" % self._pid] and os.path.basename(first).startswith(b"python"):
-                    newest = max(newest, (int(one.name), os.fsdecode(first)))
-        return which(newest[1], self._environ) if newest[1] else None
+        pythons = [one for one in members(self._pid) if os.path.basename(one[1]).startswith("python")]
+        return which(max(pythons)[1], self._environ) if pythons else None
 
     def _record(self, last: bool) -> None:
         if last or time.monotonic() - self._usage_at > USAGE_S:
