@@ -114,6 +114,31 @@ def test_a_timeout_says_what_comes_next_when_the_library_resumes(world: World) -
     )
 
 
+@pytest.mark.parametrize(
+    ("stage", "flags"), [(Stage.COMPLETED, {"env": "HF_TRAIN_RESUME_FLAG=--x"}), (Stage.ERROR, {})]
+)
+def test_it_promises_no_more_than_it_keeps(world: World, stage: Stage, flags: dict[str, Any]) -> None:
+    """A training that is done begins anew, and of own code without the option it is not known what it does."""
+    world.hub.life, world.hub.message = [(0.0, Stage.RUNNING), (9.0, stage)], "Job timeout"
+    leave(world, {"end.json": end()}, **flags)
+    go(world, request(output="bucket", **flags))
+    comment = world.files.reports["comment.md"]
+    assert "newest checkpoint of step 20" in comment
+    assert "the next run" not in comment
+
+
+def test_the_curve_begins_where_the_training_did(world: World) -> None:
+    """The log of a resumed Job has its own steps only."""
+    world.hub.log = [
+        (1.0, f"{{'loss': 0.{9 - step // 10}, 'grad_norm': 1.0, 'epoch': {step / 10}}}") for step in (20, 30)
+    ]
+    world.hub.log.insert(0, (0.5, "{'loss': 0.8, 'grad_norm': 1.0, 'epoch': 1.0}"))
+    rows = [{"step": 1, "loss": 0.95, "epoch": 0.1}, {"step": 10, "loss": 0.8, "epoch": 1.0}]
+    leave(world, {"results/trainer_state.json": {"global_step": 10, "log_history": rows}})
+    go(world, request(output="bucket"))
+    assert report_json(world)["curve"]["loss"][:2] == [[1, 0.95], [10, 0.8]]
+
+
 def test_of_a_checkpoint_only_what_nothing_else_tells(world: World) -> None:
     world.hub.life, world.hub.message, world.hub.log = (
         [(0.0, Stage.RUNNING), (9.0, Stage.ERROR)],

@@ -114,7 +114,8 @@ def test_a_step_is_a_whole_number_or_nothing(value: Any) -> None:
         b'{"checkpoints": {"1": 2}, "samples": 3, "gpu": [1, null, {"name": [], "utilization_mean_pct": 1}]}',
         b'{"samples": 3, "gpu": [{"name": "x", "utilization_mean_pct": NaN, "utilization_max_pct": Infinity}]}',
         b'{"samples": 3, "gpu": [{"name": "x", "utilization_mean_pct": 50, "utilization_max_pct": 1e9}]}',
-        b" " * (MAX_BYTES + 1),
+        b'{"resumed_from_step": 3, "samples": 1}' + b" " * MAX_BYTES,
+        b'{"samples": 0, "gpu": [{"name": "x", "utilization_mean_pct": 1, "utilization_max_pct": 2}]}',
     ],
 )
 @pytest.mark.case(26)
@@ -129,7 +130,13 @@ def test_only_known_names_are_read_and_no_more_than_so_much() -> None:
     assert names[4:] == ("results/passwd", "end.json", "usage.json", "traceback.txt")
     assert wanted("..") == wanted("a/..") == wanted("m\n.json") == wanted(None)
     many = json.dumps({"samples": 1, "gpu": [_gpu(f"{n}" * 200) for n in range(500)]}).encode()
-    foreign = {"results/x.pkl": b"cos\nsystem\n", "../end.json": _end(resumed_from_step=3), "README.md": b"---\n"}
+    large = {"results/all_results.json": b'{"loss": 1}' + b" " * MAX_BYTES}
+    foreign = {
+        **large,
+        "results/x.pkl": b"cos\nsystem\n",
+        "../end.json": _end(resumed_from_step=3),
+        "README.md": b"---\n",
+    }
     record = read_record({**foreign, "usage.json": many, "end.json": _end(checkpoints=[1] * 1000 + [9])})
     assert record.sources == ()
     assert (record.resumed_from, record.checkpoint, len(record.gpus)) == (None, 1, 64)
