@@ -38,6 +38,10 @@ class FakeAccess:
             raise self.error
         return self.repos.get(repo, RepoFact(exists=False))
 
+    def mounted(self, kind: str, source: str, revision: str | None) -> RepoFact:
+        del kind, revision
+        return self.repos.get(source, RepoFact(exists=False))
+
     def create(self, repo: str) -> None:
         if self.error:
             raise self.error

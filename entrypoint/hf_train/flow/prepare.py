@@ -10,6 +10,7 @@ from hf_train.context import Context
 from hf_train.errors import LostSight, RefusedByHub, TransientHubError, UserError
 from hf_train.flow.approval import approval_of
 from hf_train.flow.checkout import in_path, is_url, look_at_checkout
+from hf_train.flow.data import look_at_volumes
 from hf_train.flow.imaging import Wanted, build_image, choose_image
 from hf_train.flow.inquiry import inquire, judge, new_private_repo
 from hf_train.flow.spend import earlier, problem
@@ -24,7 +25,9 @@ from hf_train.preflight import (
     Known,
     money_findings,
     of_error,
+    pinned,
     refusal,
+    volume_findings,
 )
 from hf_train.values import Attempt, Flavor, JobState, Secret, Stage
 
@@ -78,7 +81,7 @@ class Prepared:
     new_repo: str = ""
 
 
-def prepare(request: Request, ports: Ports, *, offline: bool = False, look: bool = True) -> Prepared:
+def prepare(request: Request, ports: Ports, *, offline: bool = False, look: bool = True, pin: bool = True) -> Prepared:
     """Make the plan; nothing stands against its launch.
 
     Args:
@@ -86,6 +89,7 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False, look: bool
         ports: The world.
         offline: Plan without a token: the namespace stays open, and an unreachable Hub is a note.
         look: Whether the Hub is asked about tokens and repos too.
+        pin: Whether mounted repos are taken at the commit that they have now; a schedule takes what is newest then.
 
     Raises:
         BadInput: With every problem that the workspace shows.
@@ -93,7 +97,7 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False, look: bool
         RefusedByHub: The Hub does not accept the token.
         LostSight: The Hub cannot be reached.
     """
-    prepared, findings = examine(request, ports, offline=offline, look=look)
+    prepared, findings = examine(request, ports, offline=offline, look=look, pin=pin)
     if (error := refusal(findings)) is not None:
         raise error
     warnings = tuple(one.text for one in findings if one.level == "warning")
@@ -102,7 +106,7 @@ def prepare(request: Request, ports: Ports, *, offline: bool = False, look: bool
 
 
 def examine(
-    request: Request, ports: Ports, *, offline: bool = False, look: bool = True
+    request: Request, ports: Ports, *, offline: bool = False, look: bool = True, pin: bool = True
 ) -> tuple[Prepared, tuple[Finding, ...]]:
     """Make the plan, and all that the preflight found, told at once.
 
@@ -111,6 +115,7 @@ def examine(
         ports: The world.
         offline: Plan without a token.
         look: Whether the Hub is asked about tokens and repos too.
+        pin: Whether mounted repos are taken at the commit that they have now; a schedule takes what is newest then.
 
     Raises:
         BadInput: With every problem that the workspace shows.
@@ -134,6 +139,8 @@ def examine(
     namespace = request.inputs.namespace or (account.name if account else "")
     jobs = earlier(request.context, namespace, ports) if account else ()
     image, findings = _image(request, ports)
+    looked = look_at_volumes(request.inputs, ports) if account else {}
+    findings += volume_findings(looked) if look else ()
     facts = Facts(
         account=account,
         flavors=flavors,
@@ -144,6 +151,7 @@ def examine(
         earlier=jobs or (),
         spent_usd=sum(one.most_usd for one in request.earlier),
         image=image,
+        pins=pinned(looked) if pin else (),
     )
     config = (
         ports.workspace.read_text(in_path(request.inputs, request.inputs.config)) if request.inputs.config else None
@@ -156,6 +164,7 @@ def examine(
         findings += [over] if over else []
     known = inquire(plan, request.inputs, ports) if look and account else Known()
     findings += judge(plan, request.inputs, request.context, account, known)
+    plan = replace(plan, sources=tuple((*one, fact.commit) for one, fact in known.sources if fact.commit))
     new_repo = new_private_repo(request.inputs, request.context, account, known)
     return Prepared(plan=plan, secrets=sent_from.secrets, facts=facts, new_repo=new_repo), tuple(findings)
 
@@ -183,7 +192,7 @@ def with_image(prepared: Prepared, request: Request, ports: Ports) -> Prepared:
     image = build_image(facts.image, _wanted(request), images, ports.console, secrets)
     facts = replace(facts, image=image)
     plan = make_plan(request.inputs, request.context, facts, config_text=prepared.plan.expect.config)
-    plan = replace(plan, notes=prepared.plan.notes)
+    plan = replace(plan, notes=prepared.plan.notes, sources=prepared.plan.sources)
     ports.console.info(f"The Job's image: {image.image}")
     return replace(prepared, plan=plan, facts=facts)
 

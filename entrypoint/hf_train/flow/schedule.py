@@ -109,7 +109,7 @@ def propose(
     """
     if schedule.name is None and not request.context.repository:
         raise BadInput([*request.problems, "name: give --name; only a workflow has a repository to take it from"])
-    prepared = prepare(request, ports, offline=offline)
+    prepared = prepare(request, ports, offline=offline, pin=False)
     if build:
         prepared = with_image(prepared, request, ports)
     if prepared.plan.others:  # huggingface_hub 2.4.0 `create_scheduled_job` takes no network group

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+from huggingface_hub.errors import (
+    BucketNotFoundError,
+    GatedRepoError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 
 from hf_train.hub_api import make_api, translated
 from hf_train.ports import Account, RepoFact, Scope
@@ -27,6 +32,7 @@ class HubAccess:
     def __init__(self, endpoint: str, token: Secret | None, job_token: Secret | None) -> None:
         self._job_token = job_token
         self._api = make_api(endpoint, job_token or token)
+        self._launching = make_api(endpoint, token)
 
     def job_account(self) -> Account | None:
         """Owner of the token that the Job gets; None when it gets none."""
@@ -49,7 +55,23 @@ class HubAccess:
                     self._api.auth_check(repo, repo_type=kind)
             except GatedRepoError:
                 return RepoFact(exists=True, private=info.private, closed=True)
-        return RepoFact(exists=True, private=info.private, size=_size(getattr(info, "siblings", None) or (), kind))
+        size = _size(getattr(info, "siblings", None) or (), kind)
+        return RepoFact(exists=True, private=info.private, size=size, commit=str(info.sha or ""))
+
+    def mounted(self, kind: str, source: str, revision: str | None) -> RepoFact:
+        """A bucket, or a repo at a revision, as the launch token sees it: with its rights the Hub mounts it."""
+        with translated(f"the {kind} {source}"):
+            try:
+                if kind == "bucket":
+                    return RepoFact(exists=True, private=self._launching.bucket_info(source).private)
+                info = self._launching.repo_info(source, repo_type=kind, revision=revision)
+            except GatedRepoError:
+                return RepoFact(exists=True, closed=True)
+            except RevisionNotFoundError:
+                return RepoFact(exists=True)
+            except (RepositoryNotFoundError, BucketNotFoundError):
+                return RepoFact(exists=False)
+        return RepoFact(exists=True, private=info.private, commit=str(info.sha or ""))
 
     def create(self, repo: str) -> None:
         """Create a private model repo; one that is there already is fine."""

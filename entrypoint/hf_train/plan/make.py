@@ -129,10 +129,10 @@ def _volumes(inputs: Inputs, facts: Facts, namespace: str) -> tuple[Volume, ...]
     if facts.code is not None:
         path = snapshot_path(facts.code.digest)
         volumes.append(Volume(kind="bucket", source=bucket, mount=inputs.mount, read_only=True, path=path))
-    surveys = dict(facts.folders)
+    surveys, pins = dict(facts.folders), dict(facts.pins)
     for volume in inputs.volumes:
         if isinstance(volume, Volume):
-            volumes.append(volume)
+            volumes.append(replace(volume, revision=pins.get(volume, volume.revision)))
         else:
             volumes.append(_sent(volume, surveys[volume.key], bucket))
     return tuple(volumes)

@@ -12,7 +12,7 @@ from hf_train.plan.line import equal_line
 from hf_train.plan.recipe import Cooked
 from hf_train.plan.spending import Estimate
 from hf_train.ports import Account, Survey
-from hf_train.values import Flavor, JobSpec, JobState
+from hf_train.values import Flavor, JobSpec, JobState, Volume
 
 HOUSE = ".hf-train"
 """Folder of ours inside a snapshot: the start script, the manifest, fetched scripts."""
@@ -32,6 +32,7 @@ class Facts:
         earlier: Jobs of this repository on the Hub, newest first; empty when none are known.
         spent_usd: What this run has paid already, for a smoke run and earlier tries.
         image: The image; None when none was looked for.
+        pins: The commit of each repo among the volumes, as far as it is known.
     """
 
     account: Account | None
@@ -43,6 +44,7 @@ class Facts:
     earlier: tuple[JobState, ...] = ()
     spent_usd: float = 0.0
     image: Chosen | None = None
+    pins: tuple[tuple[Volume, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +115,7 @@ class Plan:
         flavors: The Hub's hardware list and prices; empty when it could not be asked.
         image: Where the Job's image comes from; None when nothing was looked up.
         recipe: What the recipe became; None without one.
+        sources: Models and data sets that the command names, with the commit that each had at the plan.
         others: Specs of the further nodes of a training on several; `job` is that of the first.
     """
 
@@ -129,6 +132,7 @@ class Plan:
     flavors: tuple[Flavor, ...] = ()
     image: Chosen | None = None
     recipe: Cooked | None = None
+    sources: tuple[tuple[str, str, str], ...] = ()
     others: tuple[JobSpec, ...] = ()
 
     @property

@@ -54,12 +54,14 @@ class RepoFact:
         private: Whether it is private; None when that is not known.
         closed: Whether it is gated, and this token was not let in.
         size: Bytes that loading it brings onto the disk; None when that is not known.
+        commit: The commit that was looked at, 40 hex digits; empty when there is none of that revision.
     """
 
     exists: bool
     private: bool | None = None
     closed: bool = False
     size: int | None = None
+    commit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -180,6 +180,10 @@ class Access(Protocol):
         """A `model` or `dataset` repo as the Job will see it."""
         ...
 
+    def mounted(self, kind: str, source: str, revision: str | None) -> RepoFact:
+        """A `bucket`, or a `model`, `dataset` or `space` at a revision, as the launch token sees it."""
+        ...
+
     def create(self, repo: str) -> None:
         """Create a private model repo; one that is there already is fine."""
         ...

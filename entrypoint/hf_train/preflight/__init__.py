@@ -5,6 +5,7 @@ from hf_train.preflight.model import Finding, Known, NotReady, of_error, refusal
 from hf_train.preflight.money import money_findings
 from hf_train.preflight.sources import Source, loaded, target
 from hf_train.preflight.tokens import WRITE, job_token, launch_token, may
+from hf_train.preflight.volumes import pinned, volume_findings
 
 __all__ = [
     "WRITE",
@@ -19,8 +20,10 @@ __all__ = [
     "may",
     "money_findings",
     "of_error",
+    "pinned",
     "refusal",
     "repo_findings",
     "source_findings",
     "target",
+    "volume_findings",
 ]

@@ -38,7 +38,7 @@ def facts(report: Report, model: ModelLink) -> dict[str, Any]:
         data["job"] = state.ref.url
     data |= {"trained-commit": model.revision}
     if plan is not None:
-        data |= {"image": plan.job.image, "flavor": plan.job.flavor, "data": [_source(one) for one in _data(report)]}
+        data |= {"image": plan.job.image, "flavor": plan.job.flavor, "data": _data(report)}
     if report.snapshot is not None:
         data["snapshot"] = report.snapshot.digest
     if report.duration_s is not None:
@@ -63,7 +63,7 @@ def body(report: Report, model: ModelLink) -> str:
         rows.append(("Job", link(report.ref.id, report.ref.url)))
     if plan is not None:
         rows.append(("Image", cell(plan.job.image)))
-        rows += [("Data", cell(_source(one))) for one in _data(report)]
+        rows += [("Data", cell(one)) for one in _data(report)]
         rows.append(("Ran", f"{cell(plan.job.flavor)} for {duration(report.duration_s)}, {money(report.cost_usd)}"))
     if report.snapshot is not None:
         dirty = f", {report.snapshot.dirty} changed file(s)" if report.snapshot.dirty else ""
@@ -137,12 +137,17 @@ def _commit(report: Report) -> str:
     return (report.snapshot.sha if report.snapshot else "") or report.context.head_sha
 
 
-def _data(report: Report) -> list[Volume]:
-    """What was mounted beside the code."""
+def _data(report: Report) -> list[str]:
+    """What was mounted beside the code, and what the command names, at its commit: `hf://datasets/OWNER/NAME@COMMIT`.
+
+    A loader takes what is newest when it runs, so of the latter the commit is that of the launch.
+    """
     if report.plan is None:
         return []
     sent = {report.snapshot.bucket} if report.snapshot else set()
-    return [one for one in report.plan.job.volumes if one.source not in sent]
+    mounted = [_source(one) for one in report.plan.job.volumes if one.source not in sent]
+    named = [f"hf://{kind}s/{repo}@{commit}" for kind, repo, commit in report.plan.sources]
+    return list(dict.fromkeys([*mounted, *named]))
 
 
 def _source(volume: Volume) -> str:

@@ -223,10 +223,10 @@ def test_a_foreign_namespace_is_refused(product: Product, account: Hub) -> None:
     _refused(done, account)
 
 
-def test_a_missing_volume_is_refused_by_the_hub(product: Product, account: Hub) -> None:
+def test_a_missing_volume_is_found_before_the_launch(product: Product, account: Hub) -> None:
     done = product.run("--volumes", f"hf://datasets/{account.user}/none:/data", "--", "true")
     _refused(done, account)
-    assert "404" in done.out
+    assert "is not there, or the token that launches cannot see it" in done.out
 
 
 @pytest.mark.case(73)
