@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from huggingface_hub import HfApi
 
 from hf_train.errors import RefusedByHub
 from hf_train.hub.reports import BucketReports
-from support.local_hub_process import Hub
+from support.hf_cli import eventually
+from support.local_hub_process import LIVE, Hub
 from support.product import Product
 
 RECORD = '/output/.hf-train/"$JOB_ID"'
@@ -144,3 +146,14 @@ def test_a_bucket_that_may_not_be_read(account: Hub, reports: BucketReports) -> 
     foreign = BucketReports(HfApi(endpoint=account.url, token="hf_local_unknown"))
     with pytest.raises(RefusedByHub):
         foreign.contents(f"{account.user}/files", ["a/x"], 1000)
+
+
+def test_a_detached_jobs_output_is_read_by_whoever_collects_it(product: Product, account: Hub, tmp_path: Path) -> None:
+    done = product.run("--output", "bucket", "--mode", "detach", "--", "sh", "-c", SHELL)
+    assert done.code == 0, done.out
+    eventually(lambda: all(job["status"]["stage"] not in LIVE for job in account.jobs()))
+    collected = product.call("collect", "--report-dir", str(tmp_path / "late"), done.report["job-id"])
+    assert collected.code == 0, collected.out
+    report = json.loads((tmp_path / "late" / done.report["job-id"] / "report.json").read_text(encoding="utf-8"))
+    assert report["metrics"] == {"eval_loss": 0.4012345678901234}
+    assert report["output"] == done.report["output"] != ""
