@@ -75,7 +75,7 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
         ("env", ", ".join(job.env) or "-"),
         ("secrets", ", ".join(job.secrets) or "-"),
         *(("volume", volume.as_option()) for volume in job.volumes),
-        *([("output", _output(output))] if (output := output_of(job)) else []),
+        *([("output", _output(output, plan))] if (output := output_of(job)) else []),
         ("key", plan.key),
     ]
     if plan.code:
@@ -84,9 +84,14 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
     return table
 
 
-def _output(output: Output) -> str:
-    how = f"by {output.resume}" if output.resume else "when the training asks for one (HF_TRAIN_CHECKPOINT)"
-    return f"{output.address}; goes on from its newest checkpoint {how}"
+def _output(output: Output, plan: Plan) -> str:
+    if output.resume:
+        how = f"goes on from its newest checkpoint by {output.resume}"
+    elif plan.recipe:
+        how = "the recipe's script has no resume option, so each run begins anew"
+    else:
+        how = "goes on from its newest checkpoint when the training asks for it (HF_TRAIN_CHECKPOINT)"
+    return f"{output.address}; {how}"
 
 
 def _estimate(found: Estimate) -> str:

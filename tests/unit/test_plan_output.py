@@ -160,3 +160,22 @@ def test_the_plan_shows_it() -> None:
     assert "HF_TRAIN_CHECKPOINT" in dict(rows(plan(output="bucket")))["output"]
     own = plan(output="bucket", env="HF_TRAIN_RESUME_FLAG=--resume")
     assert dict(rows(own))["output"].endswith("by --resume")
+
+
+def test_a_recipe_that_cannot_resume_says_so() -> None:
+    assert dict(rows(_recipe("unsloth")))["output"].endswith("has no resume option, so each run begins anew")
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("python train.py --output_dir out", True),
+        ("python train.py --output-dir=out", True),
+        ("python train.py --output_dir /output/model", False),
+        ("python train.py", False),
+    ],
+)
+def test_own_code_that_writes_elsewhere_is_noted(command: str, told: bool) -> None:
+    words = "The command writes to out, and only what lies in /output outlives the Job"
+    assert any(note.startswith(words) for note in plan(output="bucket", command=command).notes) is told
+    assert not any("outlives the Job" in note for note in plan(command=command).notes)

@@ -15,14 +15,13 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlencode
 
-from huggingface_hub import HfApi
+from huggingface_hub import BucketFile, HfApi
 from huggingface_hub.utils._http import get_session
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -154,7 +153,7 @@ class HubPublisher:
         return value
 
 
-def _of_the_model(items: Sequence[Any], prefix: str) -> Sequence[Any]:
+def _of_the_model(items: list[BucketFile], prefix: str) -> list[BucketFile]:
     """Without our records, and without checkpoints (three times the model, with the optimizer) beside other files.
 
     The Trainer's own push leaves them out too (transformers 5.24.0 `push_to_hub`).

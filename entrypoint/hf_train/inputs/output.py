@@ -35,6 +35,17 @@ def output_problems(inputs: Inputs) -> Sequence[str]:
     return problems
 
 
+def written_elsewhere(inputs: Inputs) -> str:
+    """The folder that own code is told to write to, where that is not the output folder; empty otherwise.
+
+    `--output_dir` is what most trainings call it; another program may mean something else, so it is worth a note only.
+    """
+    if inputs.output is None or inputs.recipe:
+        return ""
+    named = [*_values("--output_dir", (*inputs.command, *inputs.args))]
+    return named[-1] if named and not in_output(named[-1]) else ""
+
+
 def in_output(path: str) -> bool:
     """Whether a path of the Job is the mount of the output folder, or lies in it."""
     return PurePosixPath(path).is_relative_to(OUTPUT_MOUNT)

@@ -6,6 +6,7 @@ import re
 
 from hf_train.context import Context
 from hf_train.inputs import Inputs
+from hf_train.inputs.output import OUTPUT_MOUNT, written_elsewhere
 from hf_train.inputs.smoke import Smoke
 from hf_train.plan.cost import flavor_of, usd
 from hf_train.plan.model import Facts
@@ -23,6 +24,11 @@ def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | No
             notes.extend(survey.notes)
     if facts.image:
         notes.extend(facts.image.notes)
+    if folder := written_elsewhere(inputs):
+        notes.append(
+            f"The command writes to {folder}, and only what lies in {OUTPUT_MOUNT} outlives the Job: say --output_dir "
+            f"{OUTPUT_MOUNT}/model, or take the path from HF_TRAIN_OUTPUT_DIR."
+        )
     if inputs.smoke:
         notes.append(_smoke_note(inputs, inputs.smoke, facts))
     if inputs.script and facts.script_path and not _PINNED.search(inputs.script):
