@@ -87,7 +87,7 @@ trap 'lost=yes; end TERM' USR1
 keeper=$!
 
 # A signal ends the wait, not the command. 79 is the lease's own exit code.
-code=$(dirname "$house")
+code=0
 while :; do
     wait "$job" && code=0 || code=$?
     kill -0 "$job" 2>/dev/null || break
