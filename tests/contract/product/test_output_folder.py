@@ -90,6 +90,20 @@ def test_a_command_with_the_option_gets_it_with_the_newest_checkpoint(product: P
     assert anew.report["resumed-from-step"] is None, "a training that is done begins anew"
 
 
+@pytest.mark.case(122)
+def test_the_hubs_own_second_attempt_goes_on(product: Product, account: Hub) -> None:
+    shell = """
+        [ $# -gt 0 ] && exit 0
+        mkdir -p /output/checkpoint-5; echo "{\\"global_step\\": 5}" > /output/checkpoint-5/trainer_state.json
+        exit 3
+    """
+    flag = ("--env", "HF_TRAIN_RESUME_FLAG=--resume_from_checkpoint")
+    done = product.run("--output", "bucket", "--attempts", "2", *flag, "--", "sh", "-c", shell, "x")
+    assert done.code == 0, done.out
+    assert done.report["resumed-from-step"] == 5
+    assert len(account.jobs()) == 1
+
+
 @pytest.mark.case(26)
 def test_a_hostile_job_cannot_do_more_than_lie(product: Product, account: Hub) -> None:
     shell = f"""
