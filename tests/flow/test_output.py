@@ -127,6 +127,15 @@ def test_it_promises_no_more_than_it_keeps(world: World, stage: Stage, flags: di
     assert "the next run" not in comment
 
 
+@pytest.mark.parametrize(("step", "stored", "told"), [(20, 1.315, True), (20, 1.748, False), (None, 1.315, False)])
+def test_a_mean_of_the_rest_is_told_as_such(world: World, step: int | None, stored: float, told: bool) -> None:
+    world.hub.log = [(1.0, "{'train_runtime': '3', 'train_loss': '1.315', 'epoch': '4'}")]
+    leave(world, {"results/all_results.json": {"train_loss": stored}, "end.json": end(resumed_from_step=step)})
+    go(world, request(output="bucket"))
+    words = "train_loss leaves out the steps up to 20, from which this Job was resumed."
+    assert (words in report_json(world)["problems"]) is told
+
+
 def test_the_curve_begins_where_the_training_did(world: World) -> None:
     """The log of a resumed Job has its own steps only."""
     world.hub.log = [

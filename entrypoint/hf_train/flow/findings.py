@@ -17,7 +17,8 @@ from hf_train.collect.reader import read_log
 from hf_train.collect.reading import LogReading, Progress
 from hf_train.collect.record import Gpu, Record, longer
 from hf_train.collect.results import not_there, read_results
-from hf_train.collect.trust import CHECKPOINT, Source, merge
+from hf_train.collect.trust import CHECKPOINT, Source, agree, merge
+from hf_train.collect.trust import Metric as Chosen
 from hf_train.errors import LostSight, RefusedByHub
 from hf_train.failure import Failure, failure_of
 from hf_train.flow.output import record_of
@@ -91,7 +92,12 @@ def collect(
         gpus=tuple(_use(one, record.samples) for one in record.gpus),
         resumed_from=record.resumed_from,
         checkpoint=record.checkpoint,
-        problems=(*(one for one in shelf.problems if one not in missing), *record.problems, *odd),
+        problems=(
+            *(one for one in shelf.problems if one not in missing),
+            *record.problems,
+            *odd,
+            *_since_the_resume(merged, reading, record),
+        ),
     )
 
 
@@ -105,6 +111,15 @@ def _sources(shelf: _Shelf, record: Record, log: Source) -> tuple[Source, ...]:
 
 def _without(metrics: Mapping[str, float | None], known: Collection[str]) -> Mapping[str, float | None]:
     return {name: value for name, value in metrics.items() if name not in known}
+
+
+def _since_the_resume(merged: Sequence[Chosen], reading: LogReading, record: Record) -> Sequence[str]:
+    """The Trainer's own mean is that of its process (transformers 5.24.0 `_finalize_training`)."""
+    chosen = next((one.value for one in merged if one.name == "train_loss"), None)
+    own = reading.metrics.get("train_loss")
+    if record.resumed_from is None or chosen is None or own is None or not agree(chosen, own):
+        return ()
+    return (f"train_loss leaves out the steps up to {record.resumed_from}, from which this Job was resumed.",)
 
 
 def _explained(reading: LogReading, record: Record, ports: Ports) -> LogReading:
