@@ -24,7 +24,7 @@ from hf_train.flow.prepare import Request
 from hf_train.github.people import GitHubPeople
 from hf_train.github.pulls import GitHubPulls
 from hf_train.github.releases import GitHubReleases
-from hf_train.hub import HubAccess, HubCards, HubPublisher, HubTags, HuggingFaceHub, Identity, stored_token
+from hf_train.hub import HubAccess, HubCards, HubPublisher, HubTags, HubTrackers, HuggingFaceHub, Identity, stored_token
 from hf_train.hub.reports import BucketReports
 from hf_train.hub.spaces import SpaceBuilder
 from hf_train.hub_api import make_api
@@ -159,6 +159,7 @@ def ports_of(
         cards=HubCards(endpoint, writer),
         tags=HubTags(endpoint, writer),
         releases=releases,
+        trackers=HubTrackers(endpoint, _job_token(inputs, environ)),
     )
 
 

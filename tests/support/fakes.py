@@ -432,6 +432,21 @@ class FakeReleases:
 
 
 @dataclass
+class FakeTrackers:
+    """Databases by their bucket; or raises what it was given."""
+
+    stored: dict[str, list[bytes]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    error: Exception | None = None
+
+    def databases(self, bucket: str, most: int) -> Sequence[bytes]:
+        self.asked.append(bucket)
+        if self.error:
+            raise self.error
+        return [one for one in self.stored.get(bucket, []) if len(one) <= most]
+
+
+@dataclass
 class RecordingConsole:
     """Keeps what was said."""
 
@@ -555,6 +570,7 @@ class World:
     cards: FakeCards = field(default_factory=FakeCards)
     tags: FakeTags = field(default_factory=FakeTags)
     releases: FakeReleases = field(default_factory=FakeReleases)
+    trackers: FakeTrackers = field(default_factory=FakeTrackers)
 
     def __post_init__(self) -> None:
         self.hub = FakeHub(self.clock)
@@ -576,4 +592,5 @@ class World:
             cards=self.cards,
             tags=self.tags,
             releases=self.releases,
+            trackers=self.trackers,
         )

@@ -29,6 +29,7 @@ from hf_train.flow.spend import of_pull
 from hf_train.flow.stopping import UNSEEN_WAITS_S, after_a_bug, before_watch, while_watching
 from hf_train.flow.strays import Strays
 from hf_train.flow.supersede import make_room
+from hf_train.flow.trackers import tracked
 from hf_train.flow.watch import Policy, Watcher
 from hf_train.judge.gate import judge_all
 from hf_train.plan import Plan, outlives, usd
@@ -228,6 +229,7 @@ class _Run:
         try:
             pushed = push(self.plan, ended.state, outcome, self.ports)
             findings = collect(reading, self.plan, ended.state, outcome, self.ports, pushed)
+            findings = tracked(findings, ended.state, outcome, self.ports)
             findings = replace(findings, gpus=findings.gpus or base.findings.gpus)
             if findings.resumed_from is None:
                 findings = replace(findings, resumed_from=self.resumed)

@@ -9,5 +9,15 @@ from hf_train.hub.cards import HubCards
 from hf_train.hub.jobs import HuggingFaceHub, stored_token
 from hf_train.hub.publish import HubPublisher, Identity
 from hf_train.hub.tags import HubTags
+from hf_train.hub.trackers import HubTrackers
 
-__all__ = ["HubAccess", "HubCards", "HubPublisher", "HubTags", "HuggingFaceHub", "Identity", "stored_token"]
+__all__ = [
+    "HubAccess",
+    "HubCards",
+    "HubPublisher",
+    "HubTags",
+    "HubTrackers",
+    "HuggingFaceHub",
+    "Identity",
+    "stored_token",
+]

@@ -2,7 +2,7 @@
 
 from hf_train.ports.answers import Account, Card, Head, Published, RepoFact, Scope, Survey
 from hf_train.ports.github import People, Pulls, Releases, Runs
-from hf_train.ports.hub import Access, Cards, Gauge, Hub, LogFeed, Publisher, Reports, Schedules, Tags
+from hf_train.ports.hub import Access, Cards, Gauge, Hub, LogFeed, Publisher, Reports, Schedules, Tags, Trackers
 from hf_train.ports.runner import Clock, Console, Files, Scripts, Workspace
 from hf_train.ports.world import Ports
 
@@ -32,5 +32,6 @@ __all__ = [
     "Scripts",
     "Survey",
     "Tags",
+    "Trackers",
     "Workspace",
 ]

@@ -155,6 +155,17 @@ class Cards(Protocol):
         ...
 
 
+class Trackers(Protocol):
+    """What trackers left on the Hub, as the Job's own token sees it."""
+
+    def databases(self, bucket: str, most: int) -> Sequence[bytes]:
+        """The newest databases that trackio synced to a bucket, each with at most so many bytes; none without a token.
+
+        Raises `TransientHubError` for an answer that may be better next time, `RefusedByHub` for a clear no.
+        """
+        ...
+
+
 class Tags(Protocol):
     """Tags of model repos, with a token that may write to them."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hf_train.images.ports import Images
 from hf_train.ports.github import People, Pulls, Releases
-from hf_train.ports.hub import Access, Cards, Hub, Publisher, Reports, Tags
+from hf_train.ports.hub import Access, Cards, Hub, Publisher, Reports, Tags, Trackers
 from hf_train.ports.runner import Clock, Console, Files, Scripts, Workspace
 
 
@@ -29,3 +29,4 @@ class Ports:
     cards: Cards | None = None
     tags: Tags | None = None
     releases: Releases | None = None
+    trackers: Trackers | None = None
