@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from flow.steps import ON_GITHUB, go, published, report_json, request
-from hf_train.errors import RefusedByHub, TransientHubError
+from hf_train.errors import Interrupted, RefusedByHub, TransientHubError
 from hf_train.values import Stage
 from support.fakes import World
 
@@ -137,3 +138,13 @@ def test_a_secret_does_not_get_into_a_release(world: World) -> None:
     world.console.secrets = ("python:3.12",)
     train(world, V2, "0.90")
     assert "python:3.12" not in world.releases.bodies["v2"]
+
+
+def test_a_signal_while_it_is_written_keeps_the_results(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> bool:
+        raise Interrupted(signal.SIGINT)
+
+    monkeypatch.setattr(world.tags, "tag", stopped)
+    code, report = train(world, V2, "0.90", gate="eval_accuracy >= 0.8")
+    assert (code, report["gate"], report["metrics"]) == (0, "pass", {"eval_accuracy": 0.9})
+    assert "The workflow was cancelled before all that follows the results was written." in report["problems"]

@@ -10,28 +10,23 @@ from typing import NoReturn
 from hf_train.collect.reader import LogReader
 from hf_train.collect.record import resumed_step
 from hf_train.errors import Interrupted, LostSight, UserError
-from hf_train.flow.baseline import find
+from hf_train.flow.afterwards import afterwards
 from hf_train.flow.findings import collect, live
 from hf_train.flow.gauging import Meter
 from hf_train.flow.handover import leave
 from hf_train.flow.inquiry import create_repo
 from hf_train.flow.launch import Launched, launch, remembered, send
 from hf_train.flow.lease import Keeper, grant
-from hf_train.flow.lineage import describe
 from hf_train.flow.nodes import Group, members
 from hf_train.flow.output import make_folder
 from hf_train.flow.prepare import Prepared, Request, prepare, with_image
 from hf_train.flow.publishing import push
-from hf_train.flow.release import release
 from hf_train.flow.reporter import Reporter
-from hf_train.flow.shelves import save
-from hf_train.flow.spend import of_pull
 from hf_train.flow.stopping import UNSEEN_WAITS_S, after_a_bug, before_watch, while_watching
 from hf_train.flow.strays import Strays
 from hf_train.flow.supersede import make_room
 from hf_train.flow.trackers import tracked
 from hf_train.flow.watch import Policy, Watcher
-from hf_train.judge.gate import judge_all
 from hf_train.plan import Plan, outlives, usd
 from hf_train.plan.output import output_of
 from hf_train.ports import Ports
@@ -237,11 +232,7 @@ class _Run:
             last = self.last_word(ended)
             if last is None:
                 return ended
-            ended = self._compared(last)
-            if outcome.signum is None:
-                ended = describe(ended, self.request.inputs, self.ports)
-                ended = release(ended, self.request.inputs, self.ports)
-                ended = replace(ended, pr_cost_usd=of_pull(self.plan, ended.context, self.ports, ended.state))
+            ended = afterwards(last, self.plan, self.request.inputs, self.ports)
         except Interrupted:
             words = "The workflow was cancelled while the results were collected; only the log was read."
             ended = replace(ended, findings=live(reading.progress), problems=(*ended.problems, words))
@@ -259,25 +250,6 @@ class _Run:
             return ()
         problem = leave(self.plan, self.request, snapshot, self.ports)
         return (f"hf-train collect could not finish this report, should it have to: {problem}",) if problem else ()
-
-    def _compared(self, report: Report) -> Report:
-        """Beside the baseline, and through the gate; only a completed training has numbers to compare."""
-        if report.outcome is None or report.outcome.reason is not Reason.COMPLETED:
-            return report
-        inputs = self.request.inputs
-        base = find(report, inputs, self.ports)
-        metrics = {metric.name: metric.value for metric in report.findings.metrics}
-        compared = replace(
-            report,
-            base_name=base.name,
-            base=base.runs[0] if base.runs else {},
-            base_curve=base.curve,
-            judged=judge_all(inputs.gate, metrics, base.runs, diverged=report.findings.diverged),
-            problems=(*report.problems, *base.problems),
-        )
-        if problem := save(compared, self.ports):
-            return replace(compared, problems=(*compared.problems, f"The report could not be stored: {problem}"))
-        return compared
 
     def _frame(self, frames: Frames, cause: str) -> Frame | None:
         """Where the failure left the code that was sent. The log proposes; the checkout knows its files."""
