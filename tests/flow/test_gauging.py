@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from flow.steps import go, report_json, request
+from hf_train.flow.gauging import fuller
 from hf_train.values import Flavor, GpuUse, Stage
 from support.fakes import World
 
@@ -49,3 +52,10 @@ def test_one_stream_for_one_job(world: World) -> None:
     world.hub.gpus = (BUSY,)
     assert go(world, request(flavor="a10g-largex2"))[1] == 1
     assert len(world.hub.gauged) == 1
+
+
+def test_the_measurement_with_more_samples_counts() -> None:
+    short, long = replace(BUSY, samples=3), replace(IDLE, samples=400)
+    assert fuller((short,), (long,)) == fuller((long,), (short,)) == (long,)
+    assert fuller((BUSY,), (replace(BUSY, name="b2"),)) == (BUSY,), "the Job's own, as long as it has as many"
+    assert fuller((), ()) == ()

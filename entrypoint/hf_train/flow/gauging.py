@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hf_train.plan import Plan
@@ -39,3 +40,14 @@ class Meter:
         if words := idle_words(used):
             self.ports.console.warning("GPU", f"{words[0].upper()}{words[1:]}.")
         return used
+
+
+def fuller(kept: Sequence[GpuUse], seen: Sequence[GpuUse]) -> tuple[GpuUse, ...]:
+    """The measurement with more samples: what the Job's own side kept (it sees every second), or what was seen here.
+
+    Args:
+        kept: By the record in the output folder, of which a Job that was killed may have written little.
+        seen: By the Hub's stream, which may have failed.
+    """
+    samples = [max((one.samples for one in gpus), default=0) for gpus in (kept, seen)]
+    return tuple(kept if samples[0] >= samples[1] else seen)

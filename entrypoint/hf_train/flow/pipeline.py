@@ -12,7 +12,7 @@ from hf_train.collect.record import resumed_step
 from hf_train.errors import Interrupted, LostSight, UserError
 from hf_train.flow.afterwards import afterwards
 from hf_train.flow.findings import collect, live
-from hf_train.flow.gauging import Meter
+from hf_train.flow.gauging import Meter, fuller
 from hf_train.flow.handover import leave
 from hf_train.flow.inquiry import create_repo
 from hf_train.flow.launch import Launched, launch, remembered, send
@@ -225,7 +225,7 @@ class _Run:
             pushed = push(self.plan, ended.state, outcome, self.ports)
             findings = collect(reading, self.plan, ended.state, outcome, self.ports, pushed)
             findings = tracked(findings, ended.state, outcome, self.ports)
-            findings = replace(findings, gpus=findings.gpus or base.findings.gpus)
+            findings = replace(findings, gpus=fuller(findings.gpus, base.findings.gpus))
             if findings.resumed_from is None:
                 findings = replace(findings, resumed_from=self.resumed)
             ended = replace(ended, findings=findings, frame=self._frame(frames, findings.cause_line))
