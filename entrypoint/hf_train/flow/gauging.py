@@ -43,7 +43,7 @@ class Meter:
 
 
 def fuller(kept: Sequence[GpuUse], seen: Sequence[GpuUse]) -> tuple[GpuUse, ...]:
-    """The measurement with more samples: what the Job's own side kept (it sees every second), or what was seen here.
+    """The measurement with more samples: what the Job's own side kept (a look a minute), or what was seen here.
 
     Args:
         kept: By the record in the output folder, of which a Job that was killed may have written little.

@@ -10,7 +10,7 @@ from hf_train.values import GpuUse
 IDLE_PCT = 5.0
 """A GPU that trains passes this within seconds; one that is only held shows 0 or 1."""
 ENOUGH = 30
-"""Samples, one a second: a shorter look may have met a download."""
+"""Samples: half a minute of the Hub's stream, half an hour of the Job's own looks. Fewer may have met a download."""
 
 
 def idle_words(gpus: Sequence[GpuUse]) -> str:

@@ -141,7 +141,7 @@ FIELDS: Mapping[str, tuple[Shape, str]] = {
     "trackers": (TEXTS, "Pages of experiment trackers that the log names."),
     "gpus": (
         {"type": "array", "items": _GPU},
-        "Use of each GPU while the Job ran, about a sample a second; empty when it was not measured.",
+        "Use of each GPU while the Job ran, as far as it was measured.",
     ),
     "output": (TEXT, "Address of the output folder (`hf://buckets/...`); empty when there is none."),
     "resumed-from-step": (MAYBE_WHOLE, "Step that the Job went on from; null when it began anew, or it is not known."),

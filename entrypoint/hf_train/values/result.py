@@ -71,7 +71,7 @@ class GpuUse:
 
     Attributes:
         name: Its name or id, as whoever measured it gives it.
-        samples: How many looks it stands for, about one a second.
+        samples: How many looks it stands for: of the Hub's stream one a second, of the Job's own side one a minute.
         mean_pct: Mean utilisation, percent.
         max_pct: Highest utilisation, percent.
         memory_max_bytes: Most memory in use; None when that is not known.
