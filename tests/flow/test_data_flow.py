@@ -147,3 +147,9 @@ def test_what_the_command_names_is_in_the_lineage_at_its_commit(data: DataWorld)
     assert go(data, request(replace(ON_GITHUB, private=False), **flags))[1] == 0
     for one in (f"hf://datasets/acme/data@{NEW}", f"hf://datasets/acme/extra@{OLD}"):
         assert data.cards.text.count(one) == 2, "in the metadata and in the text"
+
+
+def test_a_hub_that_is_silent_is_not_asked_again_and_again(data: DataWorld) -> None:
+    data.access.there = {f"bucket alice/b{at}@": TransientHubError("ReadTimeout") for at in range(5)}
+    prepare(request(volumes="\n".join(f"hf://buckets/alice/b{at}:/b{at}" for at in range(5))), data.ports)
+    assert len(data.access.asked) == 1

@@ -26,6 +26,8 @@ def look_at_volumes(inputs: Inputs, ports: Ports) -> Mapping[Volume, RepoFact]:
             break
         try:
             found[volume] = ports.access.mounted(volume.kind, volume.source, volume.revision)
-        except (RefusedByHub, TransientHubError, JobGone):
+        except TransientHubError:
+            break  # each look may take half a minute, and this Hub does not answer
+        except (RefusedByHub, JobGone):
             continue
     return found
