@@ -165,6 +165,14 @@ def test_stats(hf: Cli, local_hub: LocalHubHandle) -> None:
     assert hf.json("jobs", "stats", job) == []
 
 
+def test_stats_of_gpus(hf: Cli, local_hub: LocalHubHandle) -> None:
+    local_hub.fault("jobs gpu-use=91,0")
+    job = hf.launch("--flavor", "a10g-largex2", IMAGE, "--", "sleep", "60")
+    eventually(lambda: local_hub.job(job)["status"]["stage"] == "RUNNING")
+    gpus = hf.json("jobs", "stats", job)[0]["gpus"]
+    assert [one["utilization"] for one in gpus.values()] == [91, 0]
+
+
 def test_hardware(hf: Cli) -> None:
     rows = {row["name"]: row for row in hf.json("jobs", "hardware")}
     assert rows["a10g-small"]["accelerator"] == "1x A10G (24 GB)"

@@ -55,6 +55,7 @@ def test_good_specs(text: str, kind: str, values: dict[str, str]) -> None:
         ("logs status=500", "'status=500' is not one of"),
         ("logs", "says nothing"),
         ("jobs nth=1", "'nth=1' is not one of"),
+        ("jobs gpu-use=91,", "gpu-use is percents"),
         ("jobs header.A=b", "'header.A=b' is not one of"),
         ("logs malformed=new", "malformed is one of"),
         ("GET /x body='", "No closing quotation"),
