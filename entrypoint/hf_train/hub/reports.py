@@ -78,7 +78,7 @@ class BucketReports:
 
     def _read(self, bucket: str, paths: Sequence[str]) -> Sequence[str]:
         read = self._download(bucket, {path: path for path in paths})
-        return [content.decode("utf-8", "replace") for content in read.values()]
+        return tuple(content.decode("utf-8", "replace") for content in read.values())
 
     def _download(self, bucket: str, files: Mapping[str, str | BucketFile]) -> Mapping[str, bytes]:
         """Contents by path, in this order; without those that vanished."""
