@@ -171,7 +171,7 @@ def test_the_store_of_reports(account: Hub) -> None:
     assert reports.newest(bucket, "reports/x", 3) == (), "no bucket yet"
     for number in range(4):
         reports.save(bucket, [f"reports/x/2026120{number}-j.json", f"reports/y/{number}.json"], f"report {number}")
-    assert reports.newest(bucket, "reports/x", 3) == ["report 3", "report 2", "report 1"]
+    assert reports.newest(bucket, "reports/x", 3) == ("report 3", "report 2", "report 1")
     assert reports.newest(bucket, "reports/none", 3) == ()
     assert account.api.bucket_info(bucket).private
     account.fault("GET /api/buckets/*/*/tree/** status=403")
