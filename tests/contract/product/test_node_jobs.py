@@ -98,3 +98,17 @@ def test_the_lines_by_hand_submit_the_same_specs(product: Product, account: Hub)
         assert mine["command"] == hand["command"]
         assert mine["environment"] == hand["environment"]
         assert mine["network"]["aliases"] == hand["network"]["aliases"]
+
+
+@pytest.mark.parametrize(("line", "code"), [("true", 0), ('test "$PET_NODE_RANK" = 0', 1)])
+def test_a_detached_group_is_collected_as_one(line: str, code: int, product: Product, account: Hub) -> None:
+    text = f'echo "$PET_NODE_RANK"; {line}'
+    words = ("--mode", "detach", "--nodes", "2", "--path", "none", "--", "sh", "-c", text)
+    started = product.run(*words)
+    assert started.code == 0, started.out
+    eventually(lambda: all(job["status"]["stage"] not in LIVE for job in account.jobs()))
+    further = next(job["id"] for job in account.jobs() if job["labels"]["hft-node"] == "1")
+    assert "it is node 1 of several" in product.call("collect", further).out
+    done = product.call("collect", started.report["job-id"])
+    assert done.code == code, done.out
+    assert "its report is finished" in done.out
