@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,9 @@ def test_scripts_can_be_run_and_stop_at_the_first_error(path: Path) -> None:
 def test_ci_runs_the_whole_suite() -> None:
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "exec make test" in text
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by that name (there are no packages), so the second would be an error in a whole run alone."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
