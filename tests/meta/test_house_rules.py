@@ -156,6 +156,6 @@ def test_ci_runs_the_whole_suite() -> None:
 
 
 def test_no_two_test_files_have_one_name() -> None:
-    """pytest imports them by that name (there are no packages), so the second would be an error in a whole run alone."""
+    """pytest imports them by that name (there are no packages): the second would be an error of whole runs alone."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
