@@ -42,6 +42,7 @@ class Launched:
 
 def send(plan: Plan, ports: Ports) -> Snapshot | None:
     """Bring the code and the local volumes into the bucket."""
+
     def upload(survey: Survey) -> Snapshot:
         namespace = plan.job.namespace
         return patiently(ports.clock, lambda: ports.workspace.upload(survey, namespace), tell=ports.console.info)
