@@ -18,7 +18,7 @@ PUBLIC = replace(ON_GITHUB, private=False)
 
 def run(world: World, context: Any = PUBLIC, **flags: str) -> tuple[int, dict[str, Any]]:
     """A run that publishes alice/m; the exit code and the report."""
-    given = {"model_repo": "alice/m", "lineage": "true", **flags}
+    given: dict[str, Any] = {"model_repo": "alice/m", "lineage": "true", **flags}
     code = go(world, request(context, **given))[1]
     return code, report_json(world)
 

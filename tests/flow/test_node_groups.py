@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -59,7 +59,7 @@ def test_one_node_is_the_plain_path(world: World) -> None:
 @pytest.mark.parametrize("late_s", [0.0, 60.0])
 def test_a_node_that_fails_ends_the_run_and_the_others(late_s: float, world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING)]
-    world.hub.lives = {2: [(0.0, Stage.RUNNING), (5.0 + late_s, Stage.ERROR)]}
+    world.hub.node_lives = {2: [(0.0, Stage.RUNNING), (5.0 + late_s, Stage.ERROR)]}
     world.hub.messages = {2: "Job failed with exit code: 3. Reason: Error"}
     world.hub.logs = {2: [(0.0, "epoch 1"), (0.0, "RuntimeError: CUDA error: an illegal memory access")]}
     report, code = go(world, nodes(3))
@@ -90,7 +90,7 @@ def test_the_end_of_a_node_is_the_end_of_the_run(
     stage: Stage, message: str, reason: Reason, expected: int, world: World
 ) -> None:
     world.hub.life = [(0.0, Stage.RUNNING)]
-    world.hub.lives = {1: [(0.0, Stage.RUNNING), (20.0, stage)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING), (20.0, stage)]}
     world.hub.messages = {1: message}
     report, code = go(world, nodes())
     assert report.outcome is not None
@@ -99,7 +99,7 @@ def test_the_end_of_a_node_is_the_end_of_the_run(
 
 def test_the_first_node_fails_and_the_others_are_cancelled(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (10.0, Stage.ERROR)]
-    world.hub.lives = {1: [(0.0, Stage.RUNNING)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING)]}
     world.hub.messages = {0: "Job failed with exit code: 2. Reason: Error"}
     report, code = go(world, nodes())
     assert (code, ended(world)) == (1, {0: False, 1: True})
@@ -110,7 +110,7 @@ def test_the_first_node_fails_and_the_others_are_cancelled(world: World) -> None
 def test_who_failed_first_is_the_reason_although_it_is_seen_last(world: World) -> None:
     """Node 0 dies of node 1: its stage is seen first, and node 1's is a moment late."""
     world.hub.life = [(0.0, Stage.RUNNING), (10.0, Stage.ERROR)]
-    world.hub.lives = {1: [(0.0, Stage.RUNNING), (11.5, Stage.ERROR)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING), (11.5, Stage.ERROR)]}
     world.hub.messages = {0: "Job failed with exit code: 1. Reason: Error", 1: "Job failed with exit code: 77."}
     real = world.hub._state
 
@@ -128,13 +128,13 @@ def test_who_failed_first_is_the_reason_although_it_is_seen_last(world: World) -
 
 
 def test_a_node_that_outlives_the_first_one(world: World) -> None:
-    world.hub.lives = {1: [(0.0, Stage.RUNNING), (90.0, Stage.COMPLETED)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING), (90.0, Stage.COMPLETED)]}
     _, code = go(world, nodes())
     assert (code, world.hub.cancelled) == (0, [])
 
 
 def test_a_node_that_does_not_end_is_cancelled_and_the_run_is_not_green(world: World) -> None:
-    world.hub.lives = {1: [(0.0, Stage.RUNNING)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING)]}
     report, code = go(world, nodes())
     assert (code, ended(world)) == (1, {0: False, 1: True})
     assert SETTLE_S < world.clock.seconds < SETTLE_S + 120
@@ -143,7 +143,7 @@ def test_a_node_that_does_not_end_is_cancelled_and_the_run_is_not_green(world: W
 
 
 def test_a_node_that_fails_after_the_first_one_completed(world: World) -> None:
-    world.hub.lives = {1: [(0.0, Stage.RUNNING), (30.0, Stage.ERROR)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING), (30.0, Stage.ERROR)]}
     world.hub.messages = {1: "Job failed with exit code: 9. Reason: Error"}
     _, code = go(world, nodes())
     assert (code, report_json(world)["headline"]) == (1, "Training failed with exit code 9")
@@ -151,7 +151,7 @@ def test_a_node_that_fails_after_the_first_one_completed(world: World) -> None:
 
 def test_a_node_without_hardware_does_not_keep_the_others_waiting(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING)]
-    world.hub.lives = {1: [(0.0, Stage.SCHEDULING)]}
+    world.hub.node_lives = {1: [(0.0, Stage.SCHEDULING)]}
     report, code = go(world, nodes(queue_timeout="5m"))
     assert report.outcome is not None
     assert (code, report.outcome.reason) == (75, Reason.QUEUE_TIMEOUT)
@@ -160,7 +160,7 @@ def test_a_node_without_hardware_does_not_keep_the_others_waiting(world: World) 
 
 
 def test_a_hub_that_does_not_answer_about_a_node(world: World) -> None:
-    world.hub.lives = {1: [(0.0, Stage.RUNNING), (2.0, TransientHubError("HTTP 502")), (60.0, Stage.COMPLETED)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING), (2.0, TransientHubError("HTTP 502")), (60.0, Stage.COMPLETED)]}
     world.hub.life = [(0.0, Stage.RUNNING), (30.0, Stage.COMPLETED)]
     _, code = go(world, nodes())
     assert (code, world.hub.cancelled) == (0, [])
@@ -169,7 +169,7 @@ def test_a_hub_that_does_not_answer_about_a_node(world: World) -> None:
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_node_that_is_gone(listed: bool, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (200.0, Stage.COMPLETED)]
-    world.hub.lives = {
+    world.hub.node_lives = {
         1: [(0.0, Stage.RUNNING), (5.0, JobGone("x")), (120.0, Stage.COMPLETED if listed else JobGone("x"))]
     }
     find = world.hub.find
@@ -265,7 +265,7 @@ def test_a_signal_cancels_all_nodes(at_s: float, world: World) -> None:
 
 
 def test_a_signal_while_the_last_node_is_waited_for(world: World) -> None:
-    world.hub.lives = {1: [(0.0, Stage.RUNNING)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING)]}
     world.clock.on_sleep = _signal_at(30.0)
     _, code = go(world, nodes())
     assert (code, ended(world)[1]) == (143, True)
@@ -294,7 +294,7 @@ def test_a_signal_with_keep_leaves_all(world: World) -> None:
 
 def test_an_unconfirmed_cancel_of_a_node_is_left_to_the_cleanup(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (10.0, Stage.ERROR)]
-    world.hub.lives = {1: [(0.0, Stage.RUNNING)]}
+    world.hub.node_lives = {1: [(0.0, Stage.RUNNING)]}
 
     def deaf(ref: JobRef) -> None:
         raise TransientHubError("HTTP 500")
@@ -400,7 +400,7 @@ def test_of_two_groups_the_younger_one_goes_whole(world: World, monkeypatch: pyt
     assert report.ref.id == jobs[0].ref.id
 
 
-def _signal_at(second: float) -> object:
+def _signal_at(second: float) -> Callable[[float], None]:
     done: list[float] = []
 
     def on_sleep(now: float) -> None:

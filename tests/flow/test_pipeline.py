@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -149,7 +150,7 @@ def test_case_54_a_signal_cancels_first_and_reports_then(world: World, signum: i
     [({}, 1, "Cancelled"), ({"on_cancel": "keep"}, 0, "Not followed any more")],
 )
 def test_a_bug_of_ours_leaves_no_job_that_nobody_follows(
-    world: World, asked: dict[str, str], cancelled: int, told: str
+    world: World, asked: dict[str, Any], cancelled: int, told: str
 ) -> None:
     def bug(lines: object) -> None:
         raise RuntimeError(f"a bug with {lines!r}")

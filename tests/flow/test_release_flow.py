@@ -22,7 +22,7 @@ def train(world: World, context: Any, accuracy: str, **flags: str) -> tuple[int,
     world.hub.life = [(0.0, Stage.RUNNING), (world.clock.seconds + 10.0, Stage.COMPLETED)]
     files = {"all_results.json": f'{{"eval_accuracy": {accuracy}}}'.encode()}
     world.hub.repos = {"alice/m": published(files=files)}
-    given = {"model_repo": "alice/m", "release": "true", "reuse": "never", **flags}
+    given: dict[str, Any] = {"model_repo": "alice/m", "release": "true", "reuse": "never", **flags}
     code = go(world, request(context, **given))[1]
     return code, report_json(world)
 
@@ -129,7 +129,7 @@ def test_nothing_is_released_elsewhere_or_unasked(
 
 def test_a_training_that_failed_releases_nothing(world: World) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (9.0, Stage.ERROR)]
-    given = {"model_repo": "alice/m", "release": "true"}
+    given: dict[str, Any] = {"model_repo": "alice/m", "release": "true"}
     assert go(world, request(V2, **given))[1] == 1
     assert (world.tags.tags, world.releases.bodies["v2"]) == ({}, "What is new:\n- all of it\n")
 

@@ -95,7 +95,7 @@ class FakeHub:
     life: list[tuple[float, Step]] = field(default_factory=lambda: [(0.0, Stage.RUNNING), (10.0, Stage.COMPLETED)])
     log: list[tuple[float, str]] = field(default_factory=list)
     message: str = ""
-    lives: dict[int, list[tuple[float, Step]]] = field(default_factory=dict)
+    node_lives: dict[int, list[tuple[float, Step]]] = field(default_factory=dict)
     """Lives of further nodes, by their number; those without one live as the first does."""
     messages: dict[int, str] = field(default_factory=dict)
     logs: dict[int, list[tuple[float, str]]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class FakeHub:
             return self._state(ref, Stage.CANCELED)
         step: Step = Stage.SCHEDULING
         node = self._stored(ref).node
-        for at, one in self.lives.get(node, self.life):
+        for at, one in self.node_lives.get(node, self.life):
             if at <= self.clock.seconds:
                 step = one
         if isinstance(step, Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ def board(account: Hub) -> str:
     name = f"{account.user}/board"
     account.api.create_bucket(name, private=True)
     rows = [(datetime.now(UTC), at, {"reward": at / 2}) for at in range(3)]
-    files = [
+    files: list[tuple[str | Path | bytes, str]] = [
         (database(rows), "trackio/mine.db"),
         (b"x" * 100, "trackio/mine.lock"),
         (b"y" * 9000, "trackio/media/a.db"),
