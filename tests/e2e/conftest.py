@@ -6,16 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from support import cache, hub_process, training_env
-from support.act import HOST, PATH, Act
+from support import cache, events, hub_process, training_env
+from support.act import HOST, PATH, Act, Running
 from support.docker_engine import network_environ
 from support.github_stub import GitHubStub
-from support.hub_process import HubProcess
+from support.hub_process import TOKEN, HubProcess
 from support.local_hub_process import Hub
 from support.paths import ACTION, ENTRYPOINT
 from support.training_runs import Trainings
@@ -29,12 +29,46 @@ for step in range(1, 4):
 pathlib.Path("scratch.txt").write_text("the folder is writable")
 print({"train_runtime": 0.3, "train_loss": round(rate / 3, 4), "epoch": 3.0}, flush=True)
 """
+GITHUB_TOKEN = "ghs_localtests0123456789"
 FAIL = """\
 import sys
 
 print({"loss": 9.5, "epoch": 1.0}, flush=True)
 sys.exit("RuntimeError: the loss is not finite")
 """
+
+
+def start_act(
+    act: Act,
+    repo: Path,
+    action: Path,
+    github: GitHubStub,
+    steps: str,
+    *,
+    event: str = "push",
+    secrets: Mapping[str, str] | None = None,
+) -> Running:
+    """Run steps under act, on pull request 7 or another event of the payloads.
+
+    Args:
+        act: The act.
+        repo: The checkout.
+        action: What `octo/hf-train@v1` stands for.
+        github: GitHub.
+        steps: YAML list of steps.
+        event: Name of the payload.
+        secrets: Repository secrets; a Hub token and a GitHub token when not given.
+    """
+    pair = events.load(event)
+    return act.start(
+        repo,
+        pair.trigger,
+        steps,
+        payload=pair.path,
+        environ={"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": github.url, "GITHUB_RUN_ID": "1658821493"},
+        secrets={"HF_TOKEN": TOKEN, "GITHUB_TOKEN": GITHUB_TOKEN} if secrets is None else secrets,
+        actions={"octo/hf-train@v1": action},
+    )
 
 
 @pytest.fixture
@@ -85,6 +119,8 @@ def action(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The action as GitHub unpacks it: what a step needs of our repository, outside of the user's checkout."""
     folder = tmp_path_factory.mktemp("action")
     shutil.copy2(ACTION, folder)
+    for small in ("collect", "comment", "merge"):
+        shutil.copytree(ACTION.parent / small, folder / small)
     shutil.copytree(ENTRYPOINT, folder / "entrypoint", ignore=shutil.ignore_patterns("__pycache__"))
     git(folder, "init", "--quiet", "--initial-branch=main")
     commit(folder, "The action")

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from e2e.conftest import commit
-from support import events
-from support.act import Act, Run, Running
+from e2e.conftest import GITHUB_TOKEN, commit, start_act
+from support.act import Act, Run
 from support.github_stub import GitHubStub
 from support.hub_process import TOKEN, HubProcess
 
 pytestmark = pytest.mark.act
 
-GITHUB_TOKEN = "ghs_localtests0123456789"
 STEPS = """\
 - uses: actions/checkout@v7
 - id: train
@@ -51,28 +49,6 @@ def _steps(hub: HubProcess, inputs: Mapping[str, str], env: Mapping[str, str] | 
     return STEPS.format(endpoint=hub.url, inputs=rows(inputs), env=rows(env or {}))
 
 
-def _start(
-    act: Act,
-    repo: Path,
-    action: Path,
-    github: GitHubStub,
-    steps: str,
-    *,
-    event: str = "push",
-    secrets: Mapping[str, str] | None = None,
-) -> Running:
-    pair = events.load(event)
-    return act.start(
-        repo,
-        pair.trigger,
-        steps,
-        payload=pair.path,
-        environ={"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": github.url, "GITHUB_RUN_ID": "1658821493"},
-        secrets={"HF_TOKEN": TOKEN, "GITHUB_TOKEN": GITHUB_TOKEN} if secrets is None else secrets,
-        actions={"octo/hf-train@v1": action},
-    )
-
-
 def _outputs(run: Run) -> dict[str, str]:
     """The action's outputs, as a later step of the workflow sees them."""
     outputs = json.loads(run.step("after").outputs["outputs"])
@@ -93,7 +69,7 @@ def test_a_training_runs_and_its_outputs_reach_the_workflow(
     act: Act, event: str, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
     steps = _steps(hub, {"command": "python3 train.py"})
-    with _start(act, repo, action, github, steps, event=event) as running:
+    with start_act(act, repo, action, github, steps, event=event) as running:
         run = running.wait()
     assert run.code == 0, run.shown[-5000:]
     (job,) = hub.jobs()
@@ -127,7 +103,7 @@ def test_a_failing_training_turns_the_step_red_after_the_comment_is_posted(
     act: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
     steps = _steps(hub, {"command": "python3 fail.py"})
-    with _start(act, repo, action, github, steps, event="pull_request_labeled") as running:
+    with start_act(act, repo, action, github, steps, event="pull_request_labeled") as running:
         run = running.wait()
     assert run.code == 1, run.shown[-5000:]
     assert run.step("train", "run").result == "failure"
@@ -145,7 +121,7 @@ def test_sigint_to_the_steps_process_cancels_the_job(
     act: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
     steps = _steps(hub, {"command": "sh -c 'echo started; sleep 300'"})
-    with _start(act, repo, action, github, steps, event="pull_request_labeled") as running:
+    with start_act(act, repo, action, github, steps, event="pull_request_labeled") as running:
         hub.wait_for(lambda jobs: jobs and str(jobs[0].status.stage) == "RUNNING", timeout_s=180)
         pid = running.pid_of("hf_train", "run")
         began = time.monotonic()
@@ -167,7 +143,7 @@ def test_a_killed_step_is_cleaned_up_after(
     act_host: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
     steps = _steps(hub, {"command": "sleep 300", "comment": "never"})
-    with _start(act_host, repo, action, github, steps) as running:
+    with start_act(act_host, repo, action, github, steps) as running:
         hub.wait_for(lambda jobs: jobs and str(jobs[0].status.stage) == "RUNNING", timeout_s=180)
         os.kill(running.pid_of("hf_train", "run"), signal.SIGKILL)
         run = running.wait()
@@ -181,7 +157,7 @@ def test_without_a_token_the_step_says_so_and_asks_the_hub_nothing(
     act_host: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
     steps = _steps(hub, {"command": "python3 train.py"})
-    with _start(act_host, repo, action, github, steps, event="pull_request_fork", secrets={}) as running:
+    with start_act(act_host, repo, action, github, steps, event="pull_request_fork", secrets={}) as running:
         run = running.wait()
     assert run.code == 0, run.shown[-3000:]
     assert hub.jobs() == []
@@ -194,7 +170,7 @@ def test_bad_input_is_red_and_costs_nothing(
     act_host: Act, repo: Path, action: Path, github: GitHubStub, hub: HubProcess
 ) -> None:
     steps = _steps(hub, {"command": "python3 train.py", "script": "train.py", "flavor": "a10g small; rm -rf /"})
-    with _start(act_host, repo, action, github, steps.replace("    flavor: cpu-basic\n", "")) as running:
+    with start_act(act_host, repo, action, github, steps.replace("    flavor: cpu-basic\n", "")) as running:
         run = running.wait()
     assert run.code == 1, run.shown[-5000:]
     assert run.step("train", "run").result == "failure"
@@ -209,7 +185,7 @@ def test_inputs_arrive_byte_for_byte_and_none_is_run_by_a_shell(
     canary = tmp_path / "canary"
     value = f'$(touch {canary}) `touch {canary}` "; touch {canary} # \\ ü ${{HOME}} %0A::error::x'
     steps = _steps(hub, {"command": 'sh -c \'printf "got<%s>\\n" "$VALUE"\'', "env": f"VALUE={value}"})
-    with _start(act_host, repo, action, github, steps) as running:
+    with start_act(act_host, repo, action, github, steps) as running:
         run = running.wait()
     assert run.code == 0, run.shown[-3000:]
     (job,) = hub.jobs()
@@ -229,7 +205,7 @@ def test_the_embedded_hub_needs_no_secret_and_a_second_use_no_setup(
     comment: never
 """
     steps = "- uses: actions/checkout@v7\n" + step.format(name="first") + step.format(name="second")
-    with _start(act_host_without_uv, repo, action, github, steps, secrets={}) as running:
+    with start_act(act_host_without_uv, repo, action, github, steps, secrets={}) as running:
         run = running.wait()
     assert run.code == 0, run.shown[-3000:]
     for name in ("first", "second"):
@@ -290,7 +266,7 @@ def test_a_hostile_checkout_runs_nothing_beside_the_token(
         canary.unlink()
 
         steps = _steps(hub, {"command": "sh -c 'echo trained'", "exclude": ".env"}, steering)
-        with _start(act_host, repo, action, github, steps) as running:
+        with start_act(act_host, repo, action, github, steps) as running:
             run = running.wait()
         assert run.step("train", "run").result == "success", run.shown[-4000:]
         assert not canary.exists(), canary.read_text(encoding="utf-8")
