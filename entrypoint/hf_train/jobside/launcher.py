@@ -371,25 +371,43 @@ def is_whole(step: int, path: str) -> bool:
     return "random_states_0.pkl" in names
 
 
-def is_finished(output: str) -> bool:
-    """Whether the newest run in this folder ended well, by the record that it left."""
-    newest = ("", False)
+def records(output: str) -> Iterator[dict[str, Any]]:
+    """The ends of the runs of this folder, each with texts where times belong."""
     for house in entries(os.path.join(output, ".hf-train")):
         end = loaded(read_file(os.path.join(house.path, "end.json")))
         if isinstance(end, dict) and isinstance(end.get("started"), str):
-            newest = max(newest, (end["started"], end.get("exit_code") == 0))
-    return newest[1]
+            ended = end.get("ended")
+            yield {**end, "ended": ended if isinstance(ended, str) else end["started"]}
+
+
+def stale_until(output: str) -> str:
+    """Until when a checkpoint was left by a run that ended well; empty when none has, `~` when none began after it.
+
+    It is the start of the first run after it, not its own end: a mount may write later than the training did. Nodes
+    of one launch agree, for the record of the first one is such a start.
+    """
+    ends = list(records(output))
+    done = max((end["ended"] for end in ends if end.get("exit_code") == 0), default="")
+    after = (end["started"] for end in ends if end["started"] >= done and end.get("exit_code") != 0)
+    return min(after, default="~") if done else ""
+
+
+def changed(path: str) -> str:
+    """When the newest file of a checkpoint was written."""
+    files = [one for folder in (path, *subfolders(path)) for one in entries(folder) if one.is_file()]
+    return _time(max([one.stat().st_mtime for one in files] or [os.stat(path).st_mtime]))
 
 
 def resumable(output: str, *, by_library: bool) -> tuple[int, str] | None:
-    """The checkpoint to go on from: the newest whole one of a run that is not finished.
+    """The checkpoint to go on from: the newest whole one that no finished run left.
 
     Args:
         output: The output folder.
         by_library: Whether a library will load it. Then a folder that may be half of one is not taken, for every
             further run would fail at it; own code gets the newest that is not empty, and can look for itself.
     """
-    found = [] if is_finished(output) else checkpoints(output)
+    stale = stale_until(output)
+    found = [one for one in checkpoints(output) if not stale or changed(one[1]) > stale]
     whole = next((one for one in found if is_whole(*one)), None)
     return whole or (None if by_library else next((one for one in found if any(entries(one[1]))), None))
 
@@ -465,6 +483,12 @@ class House:
         )
         self._kept: dict[str, int] = {}
 
+    def started(self) -> str | None:
+        """When this Job began, if this is a further attempt of it; what an attempt before wrote is not stale."""
+        end = loaded(read_file(os.path.join(self._folder, "end.json")))
+        began = end.get("started") if isinstance(end, dict) and end.get("exit_code") != 0 else None
+        return began if isinstance(began, str) else None
+
     def put(self, name: str, content: bytes) -> bool:
         """Write a file if it has changed. Returns whether it is there; if not, that is said once."""
         if self._kept.get(name) == hash(content):
@@ -528,7 +552,7 @@ class Keeper(threading.Thread):
             "job": environ.get("JOB_ID", ""),
             "exit_code": None,
             "signal": None,
-            "started": _now(),
+            "started": self._house.started() or _time(),
             "ended": None,
             "resumed_from_step": resumed,
             "checkpoints": [],
@@ -546,7 +570,7 @@ class Keeper(threading.Thread):
 
     def finish(self, command: Command, code: int) -> None:
         """Write the end, and wait for it; but not for a mount that hangs."""
-        self._end.update(exit_code=code, signal=command.ended_by, ended=_now())
+        self._end.update(exit_code=code, signal=command.ended_by, ended=_time())
         self._done = True
         self._wake.set()
         for patience in (LAST_S / 5, LAST_S):
@@ -630,8 +654,8 @@ class Keeper(threading.Thread):
         self._house.put_json("end.json", self._end if last else {**self._end, "exit_code": None})
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def _time(seconds: float | None = None) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def plain(word: str) -> str:

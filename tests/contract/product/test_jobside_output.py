@@ -63,7 +63,8 @@ def ended(job: Job, name: str, code: int | None, started: str) -> None:
     """The record of an earlier run."""
     folder = job.output / ".hf-train" / name
     folder.mkdir(parents=True)
-    (folder / "end.json").write_text(json.dumps({"version": 1, "exit_code": code, "started": started}))
+    end = {"version": 1, "exit_code": code, "started": started, "ended": None if code is None else started}
+    (folder / "end.json").write_text(json.dumps(end))
 
 
 # ---- what is kept ----
@@ -309,6 +310,38 @@ def test_a_run_that_starts_anew(job: Job, why: str) -> None:
     done = job.python("import sys; print(sys.argv[1:])", *words)
     assert (done.stdout, done.stderr) == (f"{words}\n", "")
     assert job.kept("end.json")["resumed_from_step"] is None
+
+
+@pytest.mark.case(122)
+def test_what_a_finished_run_left_is_never_gone_on_from(job: Job) -> None:
+    """A finishes, B is killed before its first checkpoint, C begins anew, D goes on from what C wrote."""
+    job.env["HF_TRAIN_RESUME_FLAG"] = FLAG
+    text = TRAIN + "write(out / 'checkpoint-9' / 'trainer_state.json', {'global_step': 9}); print(sys.argv[1:])"
+    assert job.python(text).stdout == "[]\n"
+    newest = job.output / "model" / "checkpoint-9"
+    for name, command in {"B": "kill -9 $$", "C1": "exit 1"}.items():
+        job.env["JOB_ID"] = name
+        done = job.run("sh", "-c", f"echo $#; {command}", "sh")
+        assert (done.stdout, done.stderr) == ("0\n", ""), name
+    time.sleep(1.1)  # the times of records are whole seconds
+    job.env["JOB_ID"] = "C2"
+    assert job.python(text.replace("9", "4"), "x").stdout == "['x']\n", "also the older step 4 is a new run's"
+    end = json.loads((job.output / ".hf-train" / "C2" / "end.json").read_text())
+    (job.output / ".hf-train" / "C2" / "end.json").write_text(json.dumps({**end, "exit_code": None, "ended": None}))
+    for name in ("C2", "C2", "D"):  # two more attempts of the same Job
+        job.env["JOB_ID"] = name
+        resumed = newest.with_name("checkpoint-4")
+        assert job.run("sh", "-c", "exit 1").stderr == f"hf-train: resumed from step 4 ({resumed})\n", name
+
+
+def test_a_second_node_decides_as_the_first_one_did(job: Job) -> None:
+    """The first one has written its record by then."""
+    job.env["HF_TRAIN_RESUME_FLAG"] = FLAG
+    checkpoint(job, 5, state='{"global_step": 5}')
+    ended(job, "a", 0, "2026-01-03T00:00:00Z")
+    os.utime(job.output / "model" / "checkpoint-5" / "trainer_state.json", (1, 1))
+    ended(job, "node0", None, "2026-01-04T00:00:00Z")
+    assert job.run("true").stderr == ""
 
 
 def test_own_code_is_told_of_the_newest_that_is_not_empty(job: Job) -> None:
