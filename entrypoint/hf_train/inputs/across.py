@@ -86,6 +86,8 @@ def _lease(inputs: Inputs) -> Sequence[str]:
         problems.append(f"lease: {inputs.lease} s is too short; one lost request would end the Job; take 5m or more")
     if inputs.path == "none":
         problems.append("lease: it is kept by the script that comes with the code, and path is none")
+    if not inputs.jobside:
+        problems.append("lease and jobside: what keeps a lease is off; keep one")
     against = [
         ("mode: detach", inputs.mode == "detach"),
         ("on-cancel: keep", inputs.on_cancel == "keep"),

@@ -200,6 +200,14 @@ FIELDS: tuple[Field, ...] = (
         help="Where the Job sees that folder, read-only; the command runs in a writable copy.",
     ),
     Field(
+        name="jobside",
+        group=Group.DATA,
+        metavar="on|off",
+        default="`on`",
+        help="`off` runs the bare command in the image's own folder: the code lies read-only, unverified at `mount`, "
+        "and nothing keeps results or passes signals on (docs/jobside.md).",
+    ),
+    Field(
         name="exclude",
         group=Group.DATA,
         many=True,

@@ -64,6 +64,7 @@ class Inputs:
     nodes: int = 1
     path: str = "."
     mount: str = "/code"
+    jobside: bool = True
     exclude: tuple[str, ...] = ()
     volumes: tuple[Volume | LocalVolume, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)

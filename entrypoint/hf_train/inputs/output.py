@@ -18,6 +18,8 @@ def output_problems(inputs: Inputs) -> Sequence[str]:
     problems = []
     if inputs.path == "none":
         problems.append("output: it is kept by the script that comes with the code, and path is none")
+    if not inputs.jobside:
+        problems.append("output and jobside: what keeps results and finds checkpoints is off; keep one")
     mounts = [("volumes", one.mount) for one in inputs.volumes]
     mounts += [("mount", inputs.mount)] if inputs.path != "none" else []
     problems += [

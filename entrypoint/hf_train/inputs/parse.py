@@ -89,6 +89,7 @@ def _read(reader: Reader) -> Inputs:
         nodes=reader.one("nodes", grammar.nodes, 1),
         path=reader.text("path") or ".",
         mount=reader.one("mount", grammar.mount, "/code"),
+        jobside=reader.one("jobside", _on, True),
         exclude=reader.many("exclude", str),
         volumes=reader.many("volumes", grammar.volume),
         env=dict(reader.many("env", grammar.assignment)),
@@ -160,6 +161,11 @@ def _output(text: str) -> Any:
 
 def _after_watch(text: str) -> Any:
     return grammar.choice(text, ("fail", "detach", "cancel"))
+
+
+def _on(text: str) -> bool:
+    """In the config file `on` and `off` are the booleans of YAML 1.1."""
+    return grammar.choice(text, ("on", "off", "true", "false")) in ("on", "true")
 
 
 def _script(text: str) -> str:

@@ -28,6 +28,7 @@ COMMAND_IMAGE = "python:3.12"
 
 def make_plan(inputs: Inputs, context: Context, facts: Facts, *, config_text: str | None = None) -> Plan:
     """Put the plan together. Whether it may be launched is the preflight's to say."""
+    inputs = inputs if inputs.jobside else _bare(inputs, facts)
     flavor = flavor_of(inputs.flavor, facts)
     gpus = flavor.gpus if flavor else 0
     cooked = _cooked(inputs, facts, gpus, config_text)
@@ -88,6 +89,13 @@ def default_image(inputs: Inputs) -> str:
     return UV_IMAGE if inputs.script or inputs.command[:1] == ("uv",) else COMMAND_IMAGE
 
 
+def _bare(inputs: Inputs, facts: Facts) -> Inputs:
+    """Without the job side the command starts where the image says; so what is named is named from the mount."""
+    own = inputs.script if inputs.script and not facts.script_path else None
+    script = f"{inputs.mount}/{own}" if own else inputs.script
+    return replace(inputs, script=script, config=f"{inputs.mount}/{inputs.config}" if inputs.config else None)
+
+
 def _cooked(inputs: Inputs, facts: Facts, gpus: int, config_text: str | None) -> Cooked | None:
     if inputs.recipe is None:
         return None
@@ -111,7 +119,7 @@ def _command(inputs: Inputs, facts: Facts, cooked: Cooked | None) -> tuple[str, 
         command = inputs.command
     if inputs.nodes > 1:
         command = spread(command)
-    if facts.code is not None:
+    if facts.code is not None and inputs.jobside:
         command = ("sh", f"{inputs.mount}/{HOUSE}/start.sh", *command)
     return joined(command) if inputs.nodes > 1 else command
 

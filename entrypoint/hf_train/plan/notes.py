@@ -29,6 +29,11 @@ def notes_of(inputs: Inputs, context: Context, facts: Facts, flavor: Flavor | No
             f"The command writes to {folder}, and only what lies in {OUTPUT_MOUNT} outlives the Job: say --output_dir "
             f"{OUTPUT_MOUNT}/model, or take the path from HF_TRAIN_OUTPUT_DIR."
         )
+    if not inputs.jobside and facts.code:
+        notes.append(
+            f"jobside is off: the command starts in the image's own folder, and the code lies in {inputs.mount}, "
+            "read-only, not verified, without execute bits and links."
+        )
     if inputs.smoke:
         notes.append(_smoke_note(inputs, inputs.smoke, facts))
     if inputs.script and facts.script_path and not _PINNED.search(inputs.script):
