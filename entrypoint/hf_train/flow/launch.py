@@ -52,22 +52,30 @@ def send(plan: Plan, ports: Ports) -> Snapshot | None:
     return upload(plan.code) if plan.code else None
 
 
-def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, snapshot: Snapshot | None) -> Launched:
+def launch(
+    prepared: Prepared, context: Context, strays: Strays, *, reuse: bool, snapshot: Snapshot | None
+) -> Launched:
     """Attach, reuse or submit.
+
+    Args:
+        prepared: What is launched.
+        context: Where the run stands.
+        strays: Gets what the launch leaves to be cancelled, also when it does not come to its end.
+        reuse: Whether a Job of the same training will do.
+        snapshot: What was sent.
 
     Raises:
         RefusedByHub: The Hub does not take the Job; nothing was spent.
         RefusedByPolicy: It would break a limit over several runs.
         LostSight: It is not known whether the Job was started; its nonce is in the message.
     """
-    plan = prepared.plan
-    strays = Strays(plan, ports)
+    plan, ports = strays.plan, strays.ports
     if reuse and (twin := twins.earlier(plan, context, ports)) is not None:
         return _attached(twin, strays, snapshot)
     check_before(plan, context, ports)
     ports.files.remember(remembered(plan, ports, ""))
     state, *others = _submit_all(prepared, ports, strays)
-    ports.files.remember(remembered(plan, ports, state.ref.id))
+    ports.files.remember(remembered(plan, ports, "" if strays.unclear else state.ref.id))
     if reuse and (twin := twins.elder(plan, context, ports, state)) is not None:
         for ref in cancel_all(ports.hub, [state.ref, *(one.ref for one in others)], ports.clock):
             strays.owe([ref])
@@ -77,7 +85,7 @@ def launch(prepared: Prepared, context: Context, ports: Ports, *, reuse: bool, s
     try:
         check_after(plan, context, ports, state, others)
     except RefusedByPolicy as error:
-        if left := strays.settle(state.ref, hurry=False):  # the cleanup stays armed
+        if (left := strays.settle(state.ref, hurry=False)) or strays.unclear:  # the cleanup stays armed
             raise LostSight(error.title, "\n".join((error.message, *left)), error.hint) from error
         raise
     return Launched(state=state, snapshot=snapshot, strays=strays, others=tuple(others))
@@ -120,7 +128,7 @@ def _submit_all(prepared: Prepared, ports: Ports, strays: Strays) -> Sequence[Jo
             number = f"node {len(prepared.plan.specs) - len(states) - 1} of {len(prepared.plan.specs)}"
             words = f"{error.message}\nThat was {number}; those before it were cancelled."
             strays.owe(cancel_all(ports.hub, [one.ref for one in states], ports.clock))
-            if left := strays.settle(None, hurry=False):  # the cleanup stays armed
+            if (left := strays.settle(None, hurry=False)) or strays.unclear:  # the cleanup stays armed
                 raise LostSight(error.title, "\n".join((words, *left)), error.hint) from error
             raise type(error)(error.title, words, error.hint) from error
     return states
@@ -139,7 +147,7 @@ def _submit_once(spec: JobSpec, secrets: Mapping[str, Secret], ports: Ports, str
                 raise RefusedByHub("Not found", f"The Hub has no namespace {plan.job.namespace!r}.", "") from error
             raise
         except TransientHubError as error:
-            unclear, strays.unclear = str(error), True
+            unclear, strays.unclear, strays.unclear_at = str(error), True, ports.clock.monotonic()
             ports.console.info(f"No clear answer to the launch ({error}); looking for the Job before anything else.")
             if (adopted := _adopt(spec, strays, unclear)) is not None:
                 return adopted

@@ -79,6 +79,11 @@ class Group:
         """Those that have not ended, as far as is known."""
         return tuple(one.ref for one in self.others if not one.stage.is_terminal)
 
+    @property
+    def ending(self) -> bool:
+        """Whether it is being cancelled already: there is nothing left that could be kept."""
+        return bool(self._cancelled)
+
     def on(self, report: Report, head: JobState | None = None) -> Report:
         """A report with the nodes as they were seen last, the first one perhaps just now."""
         self.head = head or self.head

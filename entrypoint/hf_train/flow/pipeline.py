@@ -61,12 +61,13 @@ def run(request: Request, ports: Ports, last_word: LastWord = lambda report: rep
     except UserError as error:
         reporter.refused(error, None)
         raise
+    strays = Strays(prepared.plan, ports)
     try:
-        return _Run(request, ports, reporter, prepared, last_word).go()
+        return _Run(request, ports, reporter, prepared, last_word).go(strays)
     except UserError:
         raise
     except Exception:
-        after_a_bug(prepared.plan, ports, keep=request.inputs.on_cancel == "keep")
+        after_a_bug(strays, keep=request.inputs.on_cancel == "keep")
         raise
 
 
@@ -117,7 +118,7 @@ class _Run:
     def plan(self) -> Plan:
         return self.prepared.plan
 
-    def go(self) -> Report:
+    def go(self, strays: Strays) -> Report:
         snapshot: Snapshot | None = None
         launching = False
         try:
@@ -131,14 +132,15 @@ class _Run:
             reuse = self.request.inputs.reuse == "auto"
             make_folder(self.plan, self.request.context, self.ports, reuse=reuse)
             launching = True
-            launched = launch(self.prepared, self.request.context, self.ports, reuse=reuse, snapshot=snapshot)
+            launched = launch(self.prepared, self.request.context, strays, reuse=reuse, snapshot=snapshot)
         except UserError as error:
             self.reporter.refused(error, self.plan)
             if not isinstance(error, LostSight):  # a launch without an answer may have made a Job: the cleanup looks
                 self.ports.files.forget()
             raise
         except Interrupted as stop:
-            return self._stopped_before_watch(stop, snapshot, UNSEEN_WAITS_S if launching else UNSEEN_WAITS_S[:1])
+            waits = UNSEEN_WAITS_S if launching else UNSEEN_WAITS_S[:1]
+            return self._stopped_before_watch(stop, snapshot, strays, waits)
         base = Report(
             context=self.request.context,
             key=self.reporter.key,
@@ -195,7 +197,8 @@ class _Run:
                     finally:
                         self._lines(reader, frames, (), last=True)
         except Interrupted as stop:
-            outcome = while_watching(watcher, stop, self.ports, keep=self._keep, beside=group.refs)
+            keep = self._keep and not group.ending
+            outcome = while_watching(watcher, stop, self.ports, keep=keep, beside=group.refs)
             group.glance(watcher.seen)
         outcome, left = self._settled(ref, outcome, strays)
         base = replace(group.on(base), problems=(*base.problems, *left), findings=Findings(gpus=meter.close()))
@@ -209,7 +212,8 @@ class _Run:
         left = strays.settle(ref, hurry=hurry)
         confirmed = confirmed or (again and not any(ref.url in words for words in left))
         if left or (outcome.cancel_wanted and not confirmed):
-            kept = {} if outcome.cancel_wanted else {"spare": " ".join([ref.id, *sorted(strays.beside)])}
+            spared = {ref.id, *strays.beside} - strays.owed  # they are to go on; what is owed a cancel is not
+            kept = {} if outcome.cancel_wanted else {"spare": " ".join(sorted(spared))}
             self.ports.files.remember({**remembered(self.plan, self.ports, "" if strays.unclear else ref.id), **kept})
         else:
             self.ports.files.forget()
@@ -299,9 +303,11 @@ class _Run:
             on_watch_timeout=inputs.on_watch_timeout or "fail",
         )
 
-    def _stopped_before_watch(self, stop: Interrupted, snapshot: Snapshot | None, waits: Sequence[float]) -> Report:
+    def _stopped_before_watch(
+        self, stop: Interrupted, snapshot: Snapshot | None, strays: Strays, waits: Sequence[float]
+    ) -> Report:
         """A signal while the code was sent or the POST was on its way."""
-        outcome = before_watch(self.plan, stop, self.ports, waits, keep=self._keep)
+        outcome = before_watch(strays, stop, waits, keep=self._keep)
         report = Report(
             context=self.request.context,
             key=self.reporter.key,

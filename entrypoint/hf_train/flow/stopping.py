@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from hf_train.errors import Interrupted, JobGone, RefusedByHub, TransientHubError
 from hf_train.flow.launch import by_nonce
+from hf_train.flow.strays import Strays
 from hf_train.flow.verdict import at_once, cancel, is_ours
 from hf_train.flow.watch import Watcher
-from hf_train.plan import Plan
 from hf_train.ports import Ports
 from hf_train.values import JobRef, JobState, Outcome, Reason, Stage
 
@@ -76,20 +76,20 @@ def _ended(state: JobState, ports: Ports) -> tuple[JobState | None, bool]:
     return (state, True) if state.stage.is_terminal else _end(state.ref, ports)
 
 
-def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[float], *, keep: bool) -> Outcome:
+def before_watch(strays: Strays, stop: Interrupted, waits: Sequence[float], *, keep: bool) -> Outcome:
     """A signal while the code was sent or the POST was on its way: the Job may exist, so it is looked for.
 
     Args:
-        plan: The launch.
+        strays: The launch, and whether a POST of it had no answer.
         stop: The signal.
-        ports: The world.
         waits: Seconds before each look.
         keep: Whether the Job is to run on, if there is one.
     """
     if keep:
         return Outcome(state=None, reason=Reason.KEPT, signum=stop.signum, cancel_confirmed=True)
+    plan, ports = strays.plan, strays.ports
     state: JobState | None = None
-    confirmed = True
+    confirmed, known = True, set[str]()
     for wait in waits:
         ports.clock.sleep(wait)
         try:
@@ -98,29 +98,30 @@ def before_watch(plan: Plan, stop: Interrupted, ports: Ports, waits: Sequence[fl
             confirmed = False
             continue
         confirmed = confirmed or bool(found)
+        known.update(one.ref.id for one in found)
         for one, (seen, ends) in zip(found, at_once(lambda one: _ended(one, ports), found), strict=True):
             confirmed = confirmed and ends
             state = seen or one if state is None or not one.node else state
         if len(found) >= len(plan.specs):
             break
-    if confirmed and state is not None:
+    if confirmed and not strays.unclear and len(known) >= len(plan.specs):  # else a POST may still take effect
         ports.files.forget()
     return Outcome(state=state, reason=Reason.CANCELLED, signum=stop.signum, cancel_confirmed=confirmed)
 
 
-def after_a_bug(plan: Plan, ports: Ports, *, keep: bool) -> None:
+def after_a_bug(strays: Strays, *, keep: bool) -> None:
     """A bug of ours: nobody follows the Job any more, and outside a workflow no cleanup step comes after.
 
     Args:
-        plan: The launch.
-        ports: The world.
+        strays: The launch.
         keep: Whether the Job is to run on, if there is one.
     """
+    plan, ports = strays.plan, strays.ports
     label = f"hft-nonce={plan.nonce}"
     if keep or plan.detach:
         ports.console.warning("Not followed any more", f"A Job with the label {label} may run on.")
         return
-    ended = before_watch(plan, Interrupted(signal.SIGTERM), ports, UNSEEN_WAITS_S[:1], keep=False)
+    ended = before_watch(strays, Interrupted(signal.SIGTERM), UNSEEN_WAITS_S[:1], keep=False)
     if not ended.cancel_confirmed:
         ports.console.warning("Not cancelled", f"A Job with the label {label} may run on: cancel it by hand.")
     elif ended.state is not None and ended.state.stage is not Stage.COMPLETED:

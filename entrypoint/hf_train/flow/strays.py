@@ -17,6 +17,8 @@ from hf_train.ports import Ports
 from hf_train.values import JobRef
 
 EVERY_S = 30.0
+LATE_S = 60.0
+"""So long after it was sent may a POST without an answer take effect: a proxy may hold it."""
 LAST_WAITS_S = (0.0, 1.0, 3.0, 6.0, 10.0, 20.0)
 """Waits before each last try, once the Job that was followed has ended."""
 
@@ -29,6 +31,7 @@ class Strays:
         plan: The launch.
         ports: The world.
         unclear: Whether a POST had no clear answer: its Job may appear minutes later.
+        unclear_at: When that was, seconds of the clock.
         beside: Ids of the Jobs that are to run beside the followed one: further nodes of the same training.
     """
 
@@ -36,6 +39,7 @@ class Strays:
     ports: Ports
     unclear: bool = False
     beside: set[str] = field(default_factory=set)
+    unclear_at: float = float("-inf")
     _refs: dict[str, JobRef] = field(default_factory=dict, init=False)
     _next: float = field(default=0.0, init=False)
 
@@ -50,6 +54,11 @@ class Strays:
     def owe(self, refs: Sequence[JobRef]) -> None:
         """Note Jobs whose cancel the Hub did not confirm."""
         self._refs.update({ref.id: ref for ref in refs})
+
+    @property
+    def owed(self) -> frozenset[str]:
+        """Ids of the Jobs whose cancel the Hub has not confirmed."""
+        return frozenset(self._refs)
 
     def look(self, followed: JobRef) -> None:
         """Called after each look at the Job that is followed: try again, at most twice a minute."""
@@ -70,6 +79,8 @@ class Strays:
         Returns:
             What may still run, in words; empty when nothing does.
         """
+        if self.unclear and not hurry:
+            self.ports.clock.sleep(max(0.0, self.unclear_at + LATE_S - self.ports.clock.monotonic()))
         asked = not self.unclear if hurry else self._late(followed)
         left = [] if asked else [self._unasked]
         for wait in LAST_WAITS_S[: 1 if hurry else None]:
