@@ -14,6 +14,7 @@ from hf_train import hub
 from hf_train.clock import SystemClock
 from hf_train.flow.launch import Launched, launch
 from hf_train.flow.prepare import prepare
+from hf_train.flow.strays import Strays
 from hf_train.hub import HuggingFaceHub
 from hf_train.values import Secret
 from support import events
@@ -35,7 +36,7 @@ def racer(account: Hub, number: int, together: threading.Barrier, launched: list
     def go() -> None:
         prepared = prepare(asked, ports)
         together.wait(30)
-        launched.append(launch(prepared, ON_GITHUB, ports, reuse=True, snapshot=None))
+        launched.append(launch(prepared, ON_GITHUB, Strays(prepared.plan, ports), reuse=True, snapshot=None))
 
     return threading.Thread(target=go)
 
