@@ -334,6 +334,17 @@ def test_what_a_finished_run_left_is_never_gone_on_from(job: Job) -> None:
         assert job.run("sh", "-c", "exit 1").stderr == f"hf-train: resumed from step 4 ({resumed})\n", name
 
 
+def test_a_further_attempt_of_the_same_job_keeps_its_start(job: Job) -> None:
+    """Else what the first attempt wrote would be older than the only run after the finished one."""
+    job.env["HF_TRAIN_RESUME_FLAG"] = FLAG
+    newest = checkpoint(job, 5, state='{"global_step": 5}')
+    os.utime(newest / "trainer_state.json", (1_600_000_000, 1_600_000_000))  # September 2020
+    ended(job, "a", 0, "2020-01-03T00:00:00Z")
+    ended(job, "job1", None, "2020-01-04T00:00:00Z")
+    for _ in range(2):
+        assert job.run("sh", "-c", "exit 1").stderr == f"hf-train: resumed from step 5 ({newest})\n"
+
+
 def test_a_second_node_decides_as_the_first_one_did(job: Job) -> None:
     """The first one has written its record by then."""
     job.env["HF_TRAIN_RESUME_FLAG"] = FLAG
