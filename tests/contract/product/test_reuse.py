@@ -142,7 +142,7 @@ def test_keep_leaves_it_and_an_older_run_never_ends_a_newer_one(pull: Product, a
 
 @pytest.mark.case(59)
 def test_queue_waits_for_the_older_job(pull: Product, account: Hub, tmp_path: Path) -> None:
-    assert pull.run("--mode", "detach", *trains(2)).code == 0
+    assert pull.run("--mode", "detach", *trains(8)).code == 0
     newer = pushed(pull, tmp_path, "3" * 40, "1658821500")
     done = pull.run("--mode", "detach", "--supersede", "queue", *trains(3), env=newer)
     assert (done.code, "supersede: queue" in done.out) == (0, True), done.out
