@@ -13,7 +13,7 @@ import typer
 from hf_train import wiring
 from hf_train.clock import SystemClock
 from hf_train.console import PlainConsole
-from hf_train.errors import BadInput, ExitCode, JobGone, RefusedByHub, TransientHubError
+from hf_train.errors import BadInput, ExitCode, JobGone, LostSight, RefusedByHub, TransientHubError
 from hf_train.files import read_state
 from hf_train.flow.closing import close
 from hf_train.flow.prepare import patiently
@@ -58,17 +58,35 @@ def cancel(
             console.error("Not cancelled", f"The Hub has no Job {ref.namespace}/{ref.id}.")
             failed += 1
             continue
-        if state.stage.is_terminal:
-            console.info(f"{ref.namespace}/{ref.id} has ended already ({state.stage.value}).")
-        else:
-            for node in (state, *_beside(hub, state, clock)):  # one node without the others does nothing but bill
-                name = f"{node.ref.namespace}/{node.ref.id}"
-                if cancel_job(hub, node.ref, clock):
-                    console.info(f"Cancelled {name}")
-                else:
-                    console.error("Not cancelled", f"The Hub did not take the cancel of {name}.")
-                    failed += 1
+        failed += _cancel_named(hub, state, clock, console)
     return int(ExitCode.REFUSED if failed else ExitCode.OK)
+
+
+def _cancel_named(hub: HuggingFaceHub, state: JobState, clock: SystemClock, console: PlainConsole) -> int:
+    """Cancel a Job, then the other nodes of its launch: one without the others does nothing but bill.
+
+    Returns:
+        How many may still run: those whose cancel was not taken, and 1 when the other nodes could not be looked for.
+    """
+
+    def undone(ref: JobRef) -> bool:
+        if cancel_job(hub, ref, clock):
+            console.info(f"Cancelled {ref.namespace}/{ref.id}")
+            return False
+        console.error("Not cancelled", f"The Hub did not take the cancel of {ref.namespace}/{ref.id}.")
+        return True
+
+    name, failed = f"{state.ref.namespace}/{state.ref.id}", 0
+    if state.stage.is_terminal:
+        console.info(f"{name} has ended already ({state.stage.value}).")
+    else:
+        failed += undone(state.ref)
+    try:
+        others = _beside(hub, state, clock)
+    except (LostSight, RefusedByHub, JobGone) as error:
+        console.error("Not cancelled", f"The other nodes beside {name} could not be looked for ({error}).")
+        return failed + 1
+    return failed + sum(undone(one.ref) for one in others)
 
 
 def _beside(hub: HuggingFaceHub, state: JobState, clock: SystemClock) -> list[JobState]:
@@ -115,40 +133,61 @@ def _cancel_leftover(
         console.info("The run was on another Hub (an embedded one ends with its run); nothing is cancelled here.")
         return None, "Its Job was on another Hub."
     hub = HuggingFaceHub(endpoint, token)
-    try:
-        found, undone = _ended(hub, state, console)
-    except (TransientHubError, RefusedByHub, JobGone) as error:
-        console.warning("Cleanup", f"The Hub could not be asked ({error}); look for the label hft-nonce={nonce}.")
-        return None, "The Hub could not be asked about its Job."
-    if not undone:
+    found, undone, unanswered = _ended(hub, state, console)
+    if unanswered:
+        console.warning("Cleanup", f"The Hub could not be asked ({unanswered}); look for the label hft-nonce={nonce}.")
+    elif not undone:
         path.unlink(missing_ok=True)
+    if unanswered and not found:
+        return None, "The Hub could not be asked about its Job."
     return _fate(found, undone)
 
 
-def _ended(hub: HuggingFaceHub, state: Mapping[str, str], console: PlainConsole) -> tuple[list[JobState], list[str]]:
+def _ended(
+    hub: HuggingFaceHub, state: Mapping[str, str], console: PlainConsole
+) -> tuple[list[JobState], list[str], Exception | None]:
     """Cancel what the Hub shows of a launch, and look for what it may show later: a POST that was cut off.
 
+    A look without an answer and a cancel that was not taken are tried again until the waits are over: nobody else will.
+
     Returns:
-        The Jobs as they were found, and the ids of those whose cancel was not confirmed.
+        The Jobs as they were found, the ids of those whose cancel was not confirmed, and why the last look had no
+        answer (None when it had one).
     """
     text = state.get("nodes", "")
     nodes = int(text) if re.fullmatch(r"[0-9]{1,2}", text) else 1
     spared = state.get("spare", "").split()  # the Jobs that the run followed are to go on
     found: dict[str, JobState] = {}
     undone: dict[str, bool] = {}
+    unanswered: Exception | None = None
     clock, known = SystemClock(), bool(state.get("job-id"))
-    for wait in LATE_WAITS_S if not known or nodes > 1 else LATE_WAITS_S[:1]:
+    for wait in LATE_WAITS_S:
         clock.sleep(wait)
-        for one in hub.find(state.get("namespace", ""), {"hft-nonce": state.get("nonce", "")}):
-            found.setdefault(one.ref.id, one)
-            if one.stage.is_terminal or one.ref.id in spared:
-                continue
-            undone[one.ref.id] = not cancel_job(hub, one.ref, clock)
-            done = "NOT cancelled" if undone[one.ref.id] else "cancelled"
-            console.warning("Cleanup", f"Job {one.ref.id} was left running; {done}.")
-        if len(found if known else undone) >= nodes:
+        try:
+            seen = hub.find(state.get("namespace", ""), {"hft-nonce": state.get("nonce", "")})
+        except (TransientHubError, RefusedByHub, JobGone) as error:
+            unanswered = error
+            continue
+        unanswered = None
+        found |= {one.ref.id: one for one in seen if one.ref.id not in found}
+        undone |= _ended_now(hub, [one for one in seen if one.ref.id not in spared], undone, clock, console)
+        whole = (known and nodes == 1) or len(found if known else undone) >= nodes
+        if whole and not any(undone.values()):
             break
-    return [*found.values()], [name for name, still in undone.items() if still]
+    return [*found.values()], [name for name, still in undone.items() if still], unanswered
+
+
+def _ended_now(
+    hub: HuggingFaceHub, jobs: Sequence[JobState], before: Mapping[str, bool], clock: SystemClock, console: PlainConsole
+) -> dict[str, bool]:
+    """Cancel those that run. Returns whether each of them, and of those that ran before, may go on running."""
+    undone = {one.ref.id: False for one in jobs if one.ref.id in before}
+    for name, ref in ((one.ref.id, one.ref) for one in jobs if not one.stage.is_terminal):
+        undone[name] = not cancel_job(hub, ref, clock)
+        if before.get(name) != undone[name]:
+            done = "NOT cancelled" if undone[name] else "cancelled"
+            console.warning("Cleanup", f"Job {name} was left running; {done}.")
+    return undone
 
 
 def _fate(found: Sequence[JobState], undone: Sequence[str]) -> tuple[JobState | None, str]:
