@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from hf_train.errors import JobGone, RefusedByHub, TransientHubError
+from hf_train.errors import JobGone, LostSight, RefusedByHub, TransientHubError
+from hf_train.flow.prepare import patiently
 from hf_train.flow.strays import Strays
 from hf_train.flow.twins import member
 from hf_train.flow.verdict import at_once, cancel_all, is_ours, reason_of
@@ -28,6 +29,8 @@ LAG_S = 2.0
 SETTLE_S = 300.0
 """How long the others may run on after the first node completed: torchrun ends them together."""
 OUTAGE_S = 1800.0
+LIST_LIMIT_S = 30.0
+"""So long is the list asked for the further nodes: those that it does not show would run on."""
 TAIL_LINES = 40
 TAIL_S = 10.0
 _UNREACHABLE = (TransientHubError, RefusedByHub, JobGone)
@@ -39,9 +42,10 @@ def members(first: JobState, plan: Plan, ports: Ports) -> tuple[JobState, ...]:
     """The further nodes of a first one, by the Hub's list; fewer when it does not show them all, or does not answer."""
     if not plan.others:
         return ()
+    wanted = {"hft-nonce": first.labels.get("hft-nonce", "")}
     try:
-        found = ports.hub.find(plan.job.namespace, {"hft-nonce": first.labels.get("hft-nonce", "")})
-    except _UNREACHABLE:
+        found = patiently(ports.clock, lambda: ports.hub.find(plan.job.namespace, wanted), limit_s=LIST_LIMIT_S)
+    except (LostSight, *_UNREACHABLE):
         return ()
     seen = (member(first, spec, found) for spec in plan.others)
     return tuple(one for one in seen if one is not None)
@@ -84,6 +88,11 @@ class Group:
         """Whether it is being cancelled already: there is nothing left that could be kept."""
         return bool(self._cancelled)
 
+    @property
+    def _short(self) -> bool:
+        """Whether the Hub did not show all of the further nodes."""
+        return len(self.others) < len(self.plan.others)
+
     def on(self, report: Report, head: JobState | None = None) -> Report:
         """A report with the nodes as they were seen last, the first one perhaps just now."""
         self.head = head or self.head
@@ -117,6 +126,8 @@ class Group:
         if outcome.reason in _LEFT or (outcome.reason is Reason.WATCH_TIMEOUT and not outcome.cancel_wanted):
             self._look()
             return outcome
+        if self._short:
+            self.others = max(members(self.head, self.plan, self.ports), self.others, key=len)
         if outcome.reason is Reason.COMPLETED:
             return self._completed(outcome)
         if outcome.reason in _OURS:
@@ -128,7 +139,12 @@ class Group:
             self._look()
         self._cancel(self.refs)
         self.head = self.ports.hub.glance(self.head.ref) or self.head
-        return self._failed(outcome)
+        failed = self._failed(outcome)
+        if not self._short:
+            return failed
+        words = "The training failed, and the Hub does not show all of its nodes: one may still run."
+        self.ports.console.warning("Lost sight of a node", words)
+        return replace(failed, reason=Reason.LOST_SIGHT)
 
     def glance(self, head: JobState | None = None) -> None:
         """A last look at the others that may run, at once and within a second."""
@@ -138,7 +154,7 @@ class Group:
 
     def _completed(self, outcome: Outcome) -> Outcome:
         """The first node completed; so must the others, soon."""
-        if len(self.others) < len(self.plan.others):
+        if self._short:
             words = "The Hub does not show all of its nodes, so it is not known whether all of them completed."
             self.ports.console.warning("Lost sight of a node", words)
             return replace(outcome, reason=Reason.LOST_SIGHT)
@@ -230,6 +246,7 @@ class Group:
             self.ports.console.info("The nodes are another run's; they are not cancelled.")
             return
         self._cancelled.update(ref.id for ref in refs)
+        self.strays.beside.difference_update(ref.id for ref in refs)
         self.strays.owe(cancel_all(self.ports.hub, refs, self.ports.clock))
         self.glance()
 

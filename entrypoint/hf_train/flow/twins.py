@@ -148,9 +148,16 @@ def _beside(first: JobState, found: Sequence[JobState], plan: Plan) -> tuple[Job
 
 
 def member(first: JobState, spec: JobSpec, found: Sequence[JobState]) -> JobState | None:
-    """The Job of a further node's spec, of the same launch as the first one."""
+    """The Job of a further node's spec, of the same launch as the first one.
+
+    There may be two: a POST that took effect late and was cancelled, or the Jobs of a launch that lost the race and
+    then wrote its nonce on those it attached to. So one that has failed comes last, and of the others the oldest is it.
+    """
     nonce = first.labels.get("hft-nonce", "")
-    return next((one for one in found if one.labels.get("hft-nonce", "") == nonce and matches(one, spec)), None)
+    same = [one for one in found if one.labels.get("hft-nonce", "") == nonce and matches(one, spec)]
+    return min(
+        same, key=lambda one: (one.stage.is_terminal and one.stage is not Stage.COMPLETED, _age(one)), default=None
+    )
 
 
 def _age(state: JobState) -> tuple[float, str]:
