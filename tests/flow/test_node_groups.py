@@ -351,7 +351,7 @@ def test_a_group_that_runs_is_attached_to_as_one(world: World) -> None:
     assert (code, world.hub.submitted, len(report.nodes)) == (0, [], 2)
     assert report.reused
     assert {labels["hft-nonce"] for _, labels in world.hub.relabelled} == {"nonce1"}
-    assert [labels["hft-node"] for _, labels in world.hub.relabelled] == ["0", "1"]
+    assert [labels["hft-node"] for _, labels in world.hub.relabelled] == ["1", "0"], "the first is last"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -9,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from flow.steps import go
-from flow.test_node_groups import group, nodes
-from hf_train.errors import TransientHubError
+from flow.test_node_groups import ended, group, nodes
+from hf_train.errors import Interrupted, TransientHubError
 from hf_train.flow import pipeline
 from hf_train.flow.prepare import prepare
 from hf_train.report import Report
@@ -80,3 +81,34 @@ def test_collect_of_a_failed_group_whose_list_is_late(
         assert (report.outcome.reason, world.hub.cancelled) == (Reason.FAILED, [second.ref.id])
     else:
         assert report.outcome.reason is Reason.LOST_SIGHT, "so collect comes back to it"
+
+
+def test_the_first_node_is_not_taken_over_without_the_others(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.hub.existing = group(world, (Stage.RUNNING, Stage.RUNNING))
+    relabel = world.hub.relabel
+
+    def half(ref: JobRef, labels: Mapping[str, str]) -> None:
+        if labels["hft-node"] == "1":
+            raise TransientHubError("HTTP 502")
+        relabel(ref, labels)
+
+    monkeypatch.setattr(world.hub, "relabel", half)
+    go(world, nodes())
+    assert {one.labels["hft-nonce"] for one in world.hub.existing} == {"other"}
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_a_signal_cancels_the_nodes_that_were_not_taken_over(taken: int, world: World) -> None:
+    world.hub.life = [(0.0, Stage.RUNNING)]
+    done: list[float] = []
+
+    def newer_run(now: float) -> None:
+        if now >= 20 and not done:
+            done.append(now)
+            one = next(one for one in world.hub.stored if one.node == taken)
+            world.hub.relabel(one.ref, {**one.labels, "hft-nonce": "newer"})
+            raise Interrupted(signal.SIGTERM)
+
+    world.clock.on_sleep = newer_run
+    _, code = go(world, nodes())
+    assert (code, ended(world)) == (143, {taken: False, 1 - taken: True})

@@ -52,9 +52,7 @@ def send(plan: Plan, ports: Ports) -> Snapshot | None:
     return upload(plan.code) if plan.code else None
 
 
-def launch(
-    prepared: Prepared, context: Context, strays: Strays, *, reuse: bool, snapshot: Snapshot | None
-) -> Launched:
+def launch(prepared: Prepared, context: Context, strays: Strays, *, reuse: bool, snapshot: Snapshot | None) -> Launched:
     """Attach, reuse or submit.
 
     Args:
@@ -94,8 +92,9 @@ def launch(
 def _attached(twin: Twin, strays: Strays, snapshot: Snapshot | None) -> Launched:
     state, plan, ports = twin.state, strays.plan, strays.ports
     ports.files.remember(remembered(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
-    for one, spec in zip((state, *twin.others), plan.specs, strict=True):
-        twins.take_over(one, spec, ports)
+    for one, spec in reversed(tuple(zip((state, *twin.others), plan.specs, strict=True))):
+        if not twins.take_over(one, spec, ports):  # the first node is last: it is never taken without the others
+            break
     strays.beside.update(one.ref.id for one in twin.others)
     return Launched(state=state, snapshot=snapshot, reused=twin.why, strays=strays, others=twin.others)
 

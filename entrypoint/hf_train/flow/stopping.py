@@ -33,14 +33,18 @@ def while_watching(
         keep: Whether the Job is to run on.
         beside: Further nodes of it, which end with it.
     """
-    if not keep and watcher.nonce and not is_ours(ports.hub, watcher.ref, watcher.nonce):
-        ports.console.info(f"Job {watcher.ref.id} is another run's; it is not cancelled.")
-        keep = True
-    confirmed = False
-    if not keep:
-        (seen, confirmed), *others = at_once(lambda ref: _end(ref, ports), (watcher.ref, *beside))
-        confirmed = confirmed and all(ended for _, ended in others)
-        watcher.seen = seen or watcher.seen
+    ours = refs = () if keep else (watcher.ref, *beside)
+    if watcher.nonce:  # each by itself: another run may have taken over some of them, and stopped there
+        mine = at_once(lambda ref: is_ours(ports.hub, ref, watcher.nonce), refs)
+        ours = tuple(ref for ref, is_mine in zip(refs, mine, strict=True) if is_mine)
+        for ref in refs:
+            if ref not in ours:
+                ports.console.info(f"Job {ref.id} is another run's; it is not cancelled.")
+    keep, confirmed = not ours, bool(ours)
+    for ref, (seen, ends) in zip(ours, at_once(lambda ref: _end(ref, ports), ours), strict=True):
+        confirmed = confirmed and ends
+        if ref == watcher.ref:
+            watcher.seen = seen or watcher.seen
     return Outcome(
         state=watcher.seen,
         reason=Reason.KEPT if keep else Reason.CANCELLED,

@@ -7,7 +7,6 @@ other launch cancels its own Job, before it has left the queue. All launches jud
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,18 +76,24 @@ def elder(plan: Plan, context: Context, ports: Ports, mine: JobState) -> Twin | 
     return None
 
 
-def take_over(state: JobState, spec: JobSpec, ports: Ports) -> None:
+def take_over(state: JobState, spec: JobSpec, ports: Ports) -> bool:
     """Write our labels on a Job that we attached to: from now on it is this run's, for sweep, cleanup and collect.
 
     Only inside the family: the Job of another pull request stays its own. A label that is not written changes nothing
     but who cleans up.
+
+    Returns:
+        Whether the Job has the labels that it should have.
     """
     before, ours = state.labels, spec.labels
     if state.stage.is_terminal or before.get("hft-family") != ours.get("hft-family"):
-        return
+        return True
     kept = {name: before[name] for name in KEPT_LABELS if name in before}
-    with contextlib.suppress(*_UNREACHABLE):
+    try:
         ports.hub.relabel(state.ref, {**{name: value for name, value in ours.items() if name != LABEL}, **kept})
+    except _UNREACHABLE:
+        return False
+    return True
 
 
 def matches(state: JobState, spec: JobSpec) -> bool:
