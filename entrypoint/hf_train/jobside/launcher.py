@@ -17,6 +17,7 @@ import errno
 import json
 import os
 import re
+import select
 import signal
 import stat
 import subprocess
@@ -127,21 +128,34 @@ def named(top: str, names: set[str]) -> list[tuple[str, tuple[int, int], str]]:
 
 
 def capture(command: list[str], environ: dict[str, str], limit_s: float) -> str:
-    """What a helper prints, at most a megabyte; it is killed when that takes too long."""
-    with subprocess.Popen(
+    """What a helper prints, at most a megabyte; its group is killed when that takes too long, and at its end.
+
+    The pipe's end is not waited for: what the helper started may hold it open, also in a session of its own.
+    """
+    process = subprocess.Popen(
         command,
         env=environ,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-    ) as process:
-        HELPERS.add(process.pid)
-        timer = threading.Timer(limit_s, process.kill)
-        timer.start()
-        content = process.stdout.read(MAX_BYTES) if process.stdout else b""
-        timer.cancel()
-        process.kill()
+    )
+    HELPERS.add(process.pid)
+    until, content = time.monotonic() + limit_s, b""
+    while process.stdout and time.monotonic() < until and len(content) < MAX_BYTES:
+        ended = process.poll() is not None  # what it printed is in the pipe by then
+        if select.select([process.stdout], [], [], 0.0 if ended else 0.05)[0]:
+            more = os.read(process.stdout.fileno(), MAX_BYTES - len(content))
+            content += more
+            ended = not more
+        if ended:
+            break
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.stdout:
+        process.stdout.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(LEFTOVER_S)  # a driver that hangs lets nobody be killed
     HELPERS.discard(process.pid)
     return content.decode("utf-8", "replace")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -110,6 +111,13 @@ def _parent(name: str) -> int:
         return 0
 
 
+def _is_alive(name: str) -> bool:
+    try:
+        return Path(f"/proc/{name}/cmdline").read_bytes() != b""  # empty for a zombie
+    except OSError:
+        return False
+
+
 def test_the_end_is_written_with_all_that_came_last(job: Job) -> None:
     job.env["HF_TRAIN_METRICS_FILE"] = "./scores/metrics.json"
     text = (
@@ -184,6 +192,27 @@ def test_what_the_gpus_did(job: Job, hangs: bool) -> None:
             gpu | {"utilization_mean_pct": 91.0, "utilization_max_pct": 91, "memory_max_bytes": 20000 << 20},
             gpu | {"utilization_mean_pct": 0.0, "utilization_max_pct": 0, "memory_max_bytes": 3 << 20},
         ]
+
+
+@pytest.mark.parametrize("apart", ["", "setsid "])
+def test_a_child_of_a_helper_that_holds_its_output_keeps_nobody(job: Job, apart: str) -> None:
+    pids = job.scratch / "pids"
+    smi = Path(job.path, "nvidia-smi")
+    smi.write_text(f"#!/bin/sh\n{apart}sleep 30 &\necho $! >> {pids}\necho 'NVIDIA A10G, 91, 20000, 23028'\n")
+    smi.chmod(0o755)
+    began = time.monotonic()
+    try:
+        assert job.python(TRAIN + "write('all_results.json', {'eval_loss': 0.5}); time.sleep(1)").returncode == 0
+        assert time.monotonic() - began < 5
+        alive = [name for name in pids.read_text().split() if _is_alive(name)]
+    finally:
+        for name in pids.read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(name), signal.SIGKILL)
+    assert results(job) == {"all_results.json": {"eval_loss": 0.5}}
+    assert job.kept("end.json")["exit_code"] == 0
+    assert [one["name"] for one in job.kept("usage.json")["gpu"]] == ["NVIDIA A10G"]
+    assert apart or not alive, "what stays in the helper's group ends with it"
 
 
 # ---- a world that is hostile or broken ----
