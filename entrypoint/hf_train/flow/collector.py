@@ -94,7 +94,7 @@ def collect(
     report = resume(_request(run, superseded), ports, plan, run.snapshot, job)
     if report.outcome is None or report.outcome.reason is Reason.DETACHED:
         return Collected(job=job, fate=Fate.LIVE, report=report)
-    if not _said(report):
+    if report.outcome.reason is Reason.LOST_SIGHT or not _said(report):  # the next collect tries again
         return Collected(job=job, fate=Fate.REPORTED, report=report)
     if problem := mark(report, plan, reports, ports):
         ports.console.warning("Collect", f"The report is finished, but the bucket does not say so: {problem}")
