@@ -128,8 +128,12 @@ for _ in range(20):  # each forks twice and leaves the group
         os._exit(0 if os.fork() else (time.sleep(0.1), 0)[1])
     os.waitpid(child, 0)
 time.sleep(1.5)
-children = [name for name in os.listdir("/proc") if name.isdigit() and
-            open(f"/proc/{name}/stat").read().rpartition(")")[2].split()[1] == str(parent)]
+def parent_of(name):
+    try:
+        return int(open(f"/proc/{name}/stat").read().rpartition(")")[2].split()[1])
+    except OSError:  # it ended meanwhile
+        return 0
+children = [name for name in os.listdir("/proc") if name.isdigit() and parent_of(name) == parent]
 print(len(children))
 """
     libc = ctypes.CDLL(None)
