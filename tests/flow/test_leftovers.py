@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from flow.steps import go, request
 from flow.test_node_groups import ended, nodes
 from hf_train.errors import Interrupted, LostSight, RefusedByHub, TransientHubError
-from hf_train.flow import pipeline
+from hf_train.flow import pipeline, runs
+from hf_train.report import verdict_of
 from hf_train.values import JobRef, JobSpec, JobState, Reason, Secret, Stage
 from support.fakes import World
 
@@ -107,3 +109,30 @@ def test_keep_is_too_late_once_the_rest_of_a_failed_group_is_being_cancelled(wor
     assert report.outcome is not None
     assert report.outcome.reason is Reason.CANCELLED
     assert ended(world)[0]
+
+
+@pytest.mark.parametrize("asked", [{"retry": "1"}, {"smoke": "args: --max_steps 5"}])
+def test_no_further_job_beside_one_that_may_still_run(world: World, asked: dict[str, Any]) -> None:
+    """A launch lost its answer and made a second Job, whose cancel the Hub never confirms."""
+    world.hub.submit_errors = [LOST]
+    world.hub.submit_stores_before_error = True
+    find = world.hub.find
+
+    def late(namespace: str, labels: Mapping[str, str]) -> Sequence[JobState]:
+        found = find(namespace, labels)
+        if len(world.hub.submitted) == 1:
+            return []
+        return found
+
+    def deaf(ref: JobRef) -> None:
+        raise TransientHubError(f"HTTP 500 for {ref.id}")
+
+    world.hub.find, world.hub.cancel = late, deaf  # type: ignore[method-assign]
+    ends = Stage.COMPLETED if "smoke" in asked else Stage.ERROR
+    world.hub.life = [(0.0, Stage.RUNNING), (120.0, ends)]
+    world.hub.message = "" if "smoke" in asked else "Node was lost"
+    report = runs.run(request(max_cost="100", **asked), world.ports)
+    assert len(world.hub.submitted) == 2, "the lost one and the one after it"
+    assert any("may still run" in words for words in report.problems)
+    assert world.files.state is not None
+    assert int(verdict_of(report).code) != 0

@@ -201,7 +201,8 @@ class _Run:
             outcome = while_watching(watcher, stop, self.ports, keep=keep, beside=group.refs)
             group.glance(watcher.seen)
         outcome, left = self._settled(ref, outcome, strays)
-        base = replace(group.on(base), problems=(*base.problems, *left), findings=Findings(gpus=meter.close()))
+        base = replace(group.on(base), problems=(*base.problems, *left), left=tuple(left))
+        base = replace(base, findings=Findings(gpus=meter.close()))
         return self._finish(base, outcome, reader, frames)
 
     def _settled(self, ref: JobRef, outcome: Outcome, strays: Strays) -> tuple[Outcome, Sequence[str]]:

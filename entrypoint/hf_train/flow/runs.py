@@ -118,6 +118,8 @@ class _Runner:
 
     def _not_again(self, report: Report) -> str:
         """Why one more Job may not be launched, in words; empty when it may."""
+        if report.left:  # it would bill beside the next one, which would take its place in the state file
+            return "a Job of this one may still run."
         plan = report.plan
         worst = plan.budget.worst_case_usd if plan else None
         if plan is None or worst is None:
@@ -170,6 +172,8 @@ def attempt_of(report: Report, kind: str, reason: str) -> Attempt:
 def _goes_on(report: Report) -> bool:
     """Whether the smoke run lets the full one follow: it completed, or trained until its own short time was over."""
     reason = report.outcome.reason if report.outcome else None
+    if report.left:
+        return False
     return reason is Reason.COMPLETED or (
         reason is Reason.TIMEOUT and bool(report.findings.progress[0]) and report.findings.steps_per_second is not None
     )
@@ -179,6 +183,8 @@ def _smoke_end(report: Report) -> Report | None:
     if _goes_on(report):
         return None
     words = "This was the smoke run; the full run was not launched."
+    if report.left and report.outcome is not None:  # however well the smoke run went, it was not what was asked for
+        report = replace(report, outcome=replace(report.outcome, reason=Reason.LOST_SIGHT))
     return replace(report, problems=(*report.problems, words))
 
 

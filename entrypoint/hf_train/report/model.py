@@ -55,6 +55,7 @@ class Report:
         release: The release that was made of it; None when none was asked for.
         pr_cost_usd: What all Jobs of the pull request cost; None when there is one only, or it is not known.
         nodes: The last looks at the nodes of a training on several, the first one first; empty for a Job by itself.
+        left: Jobs of this launch that may still run though nobody wants them to, in words.
     """
 
     context: Context
@@ -82,6 +83,7 @@ class Report:
     release: Release | None = None
     pr_cost_usd: float | None = None
     nodes: tuple[JobState, ...] = ()
+    left: tuple[str, ...] = ()
 
     @property
     def ref(self) -> JobRef | None:
