@@ -78,6 +78,23 @@ def test_a_detached_run_waits_out_a_post_without_an_answer(world: World, count: 
     assert world.files.state is None
 
 
+@pytest.mark.case(54)
+@pytest.mark.parametrize("where", ["hf_train.flow.pipeline.LogReader", "hf_train.flow.pipeline.Strays.settle"])
+def test_a_signal_between_the_launch_and_the_watch_or_after_it_is_not_lost(
+    world: World, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def struck(*_args: object, **_more: object) -> None:
+        raise Interrupted(signal.SIGTERM)
+
+    world.hub.life = [(0.0, Stage.RUNNING)]
+    monkeypatch.setattr(where, struck)
+    _, code = go(world, request(mode="detach") if "settle" in where else None)
+    assert code == 143
+    assert ended(world) == {0: True}
+    assert "Cancelled with the workflow" in world.pulls.bodies[-1]
+    assert world.files.state is None
+
+
 @pytest.mark.parametrize("first", [Stage.ERROR, Stage.COMPLETED])
 def test_the_state_file_spares_no_node_that_is_owed_a_cancel(world: World, first: Stage) -> None:
     world.hub.life = [(0.0, Stage.RUNNING), (10.0, first)]

@@ -91,7 +91,8 @@ def launch(prepared: Prepared, context: Context, strays: Strays, *, reuse: bool,
 
 def _attached(twin: Twin, strays: Strays, snapshot: Snapshot | None) -> Launched:
     state, plan, ports = twin.state, strays.plan, strays.ports
-    ports.files.remember(remembered(plan, ports, state.ref.id if not state.stage.is_terminal else ""))
+    known = not (state.stage.is_terminal or strays.unclear)
+    ports.files.remember(remembered(plan, ports, state.ref.id if known else ""))
     for one, spec in reversed(tuple(zip((state, *twin.others), plan.specs, strict=True))):
         if not twins.take_over(one, spec, ports):  # the first node is last: it is never taken without the others
             break

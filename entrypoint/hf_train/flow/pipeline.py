@@ -152,7 +152,10 @@ class _Run:
             problems=left,
             earlier=self.request.earlier,
         )
-        return self.follow(base, launched)
+        try:
+            return self.follow(base, launched)
+        except Interrupted as stop:  # between the launch and the watch, or after it: there is a Job either way
+            return self._stopped_before_watch(stop, launched.snapshot, strays, UNSEEN_WAITS_S)
 
     def follow(self, base: Report, launched: Launched, *, anew: bool = True) -> Report:
         """Watch, collect, report.
@@ -307,7 +310,7 @@ class _Run:
     def _stopped_before_watch(
         self, stop: Interrupted, snapshot: Snapshot | None, strays: Strays, waits: Sequence[float]
     ) -> Report:
-        """A signal while the code was sent or the POST was on its way."""
+        """A signal while the code was sent, the POST was on its way, or nothing was watched yet or any more."""
         outcome = before_watch(strays, stop, waits, keep=self._keep)
         report = Report(
             context=self.request.context,
