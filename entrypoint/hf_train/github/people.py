@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from github import Auth, Github, GithubException
+from github import GithubException
 
+from hf_train.github.client import make_client
 from hf_train.ports import Head
 from hf_train.values import Secret
 
-TIMEOUT_S = 15
 _FAILURES = (Exception,)
 """Whatever reading an answer raises: PyGithub trusts each to be JSON of the right form. A signal is no `Exception`."""
 
@@ -22,8 +22,7 @@ class GitHubPeople:
     """
 
     def __init__(self, api_url: str, token: Secret, repository: str) -> None:
-        github = Github(auth=Auth.Token(token.reveal()), base_url=api_url, timeout=TIMEOUT_S, retry=None, lazy=True)
-        self._repo = github.get_repo(repository)
+        self._repo = make_client(api_url, token).get_repo(repository)
         self._name = repository.lower()
 
     def permission(self, login: str) -> tuple[str, str]:

@@ -8,15 +8,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import requests
-from github import Auth, Github, GithubException, UnknownObjectException
+from github import GithubException, UnknownObjectException
 from github.GithubObject import NotSet
 from github.IssueComment import IssueComment
 from github.Repository import Repository
 
+from hf_train.github.client import make_client
 from hf_train.report import age
 from hf_train.values import Annotation, Secret
 
-TIMEOUT_S = 15
 _FAILURES = (Exception,)
 """Whatever reading an answer raises: PyGithub trusts each to be JSON of the right form. A signal is no `Exception`."""
 MAX_COMMENTS = 3000
@@ -48,18 +48,7 @@ class GitHubPulls:
     def __init__(
         self, api_url: str, token: Secret, repository: str, *, resumes: bool = False, origin: str = ""
     ) -> None:
-        # No retries in the library: a POST that timed out may have been stored, and is looked for first. Lazy: the
-        # repository and the issue are addresses here, asking for them first would only cost requests.
-        self._github = Github(
-            auth=Auth.Token(token.reveal()),
-            base_url=api_url,
-            timeout=TIMEOUT_S,
-            retry=None,
-            seconds_between_requests=None,
-            seconds_between_writes=None,
-            per_page=100,
-            lazy=True,
-        )
+        self._github = make_client(api_url, token)
         self._repository = repository
         self._checks: dict[str, int] = {}
         self._resumes = resumes

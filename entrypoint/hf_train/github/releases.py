@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
-from github import Auth, Github, GithubException
+from github import GithubException
 
+from hf_train.github.client import make_client
 from hf_train.values import Secret
 
-TIMEOUT_S = 15
 MAX_RELEASES = 300
 MAX_BODY = 125_000
 """GitHub takes no more characters (422, `body is too long`)."""
@@ -32,16 +32,7 @@ class GitHubReleases:
     """
 
     def __init__(self, api_url: str, token: Secret, repository: str) -> None:
-        self._github = Github(
-            auth=Auth.Token(token.reveal()),
-            base_url=api_url,
-            timeout=TIMEOUT_S,
-            retry=None,
-            seconds_between_requests=None,
-            seconds_between_writes=None,
-            per_page=100,
-            lazy=True,
-        )
+        self._github = make_client(api_url, token)
         self._repository = repository
 
     def previous(self, tag: str) -> tuple[str, str]:

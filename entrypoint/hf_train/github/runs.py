@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from github import Auth, Github
-
+from hf_train.github.client import make_client
 from hf_train.values import Secret
-
-TIMEOUT_S = 15
 
 
 class GitHubRuns:
@@ -19,14 +16,7 @@ class GitHubRuns:
     """
 
     def __init__(self, api_url: str, token: Secret, repository: str) -> None:
-        self._github = Github(
-            auth=Auth.Token(token.reveal()),
-            base_url=api_url,
-            timeout=TIMEOUT_S,
-            retry=None,
-            seconds_between_requests=None,
-            lazy=True,
-        )
+        self._github = make_client(api_url, token)
         self._repository = repository
         self._known: dict[str, bool | None] = {}
 

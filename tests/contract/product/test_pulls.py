@@ -14,7 +14,6 @@ from github.Issue import Issue
 from github.IssueComment import IssueComment
 from github.Requester import Requester
 
-from hf_train.github import pulls
 from hf_train.github.people import GitHubPeople
 from hf_train.github.pulls import GitHubPulls
 from hf_train.github.runs import GitHubRuns
@@ -233,7 +232,7 @@ def test_a_limit_does_not_make_a_persons_token_a_bot(github: GitHubStub) -> None
 def test_a_github_that_is_silent_does_not_change_the_verdict(
     words: tuple[str, ...], code: int, step: Product, github: GitHubStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulls, "TIMEOUT_S", 1)
+    monkeypatch.setattr("hf_train.github.client.TIMEOUT_S", 1)
     github.fail("/comments", 200, times=-1, delay_s=1.4)
     done = step.run(*words)
     assert done.code == code, done.out
@@ -255,7 +254,7 @@ def test_a_token_that_may_not_write_is_said(step: Product, github: GitHubStub) -
 def test_a_comment_that_was_stored_without_an_answer_is_not_written_twice(
     status: int, delay_s: float, client: GitHubPulls, github: GitHubStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulls, "TIMEOUT_S", 1)
+    monkeypatch.setattr("hf_train.github.client.TIMEOUT_S", 1)
     github.fail("/comments", status, method="POST", after=True, delay_s=delay_s)
     url, problem = client_of(github).upsert_comment(7, KEY, f"{KEY}\none")
     assert problem == ""
