@@ -10,15 +10,15 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from hf_train.inputs.words import PYTHON, after_uv
+
 MAX_NODES = 16
 ADDRESS = "PET_MASTER_ADDR"
 """Where the first node is; the one variable that only a shell in the Job can set."""
 VARIABLES = ("PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE", ADDRESS, "PET_MASTER_PORT", "PET_RDZV_CONF")
 RUN = ("-m", "torch.distributed.run")
-_TOLD = re.compile(r"torchrun|torch\.distributed\.run|PET_NODE_RANK")
-_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 _OPTION = re.compile(r"-(?:[bBdEiIOPqsSuvx]+|[XW].+)")
-_UV_VALUE = re.compile(r"-p|--(?:with|python|extra|group|env-file|project|directory|package|default-index|index).*")
+_TOLD = re.compile(r"torchrun|torch\.distributed\.run|PET_NODE_RANK")
 
 
 def spread(words: Sequence[str]) -> tuple[str, ...]:
@@ -32,14 +32,14 @@ def spread(words: Sequence[str]) -> tuple[str, ...]:
     """
     if any(_TOLD.search(word) for word in words):
         return _not_alone(tuple(words))
-    at = _after_uv(words) if tuple(words[:2]) == ("uv", "run") else 0
+    at = after_uv(words, 2) if tuple(words[:2]) == ("uv", "run") else 0
     name = PurePosixPath(words[at]).name if at < len(words) else ""
     if at and name.endswith(".py"):  # with a program before it, uv does not read the script's header by itself
         return (*words[:at], "--with-requirements", words[at], "python", *RUN, *words[at:])
     end = at + 1
     while end < len(words) and _OPTION.fullmatch(words[end]):
         end += 1
-    if not _PYTHON.fullmatch(name) or end >= len(words) or (words[end].startswith("-") and words[end] != "-m"):
+    if not PYTHON.fullmatch(name) or end >= len(words) or (words[end].startswith("-") and words[end] != "-m"):
         message = (
             f"{' '.join(words)[:60]!r} cannot be put behind torchrun; let it start with python and a file (or -m), or "
             "write torchrun into it: its variables (PET_NNODES, PET_NODE_RANK, ...) tell it the rest"
@@ -53,13 +53,3 @@ def _not_alone(words: tuple[str, ...]) -> tuple[str, ...]:
         message = "--standalone has each node train by itself; leave it out, nodes tells torchrun the rest"
         raise ValueError(message)
     return words
-
-
-def _after_uv(words: Sequence[str]) -> int:
-    """Where the program of `uv run` begins."""
-    at = 2
-    while at < len(words) and words[at].startswith("-"):
-        if words[at] == "--":
-            return at + 1
-        at += 2 if _UV_VALUE.fullmatch(words[at]) and "=" not in words[at] else 1
-    return at

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hf_train.inputs import Inputs
+from hf_train.inputs.words import PYTHON, after_uv
 from hf_train.plan import Plan
 from hf_train.preflight.model import Finding
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
-_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 _BEFORE = frozenset({"exec", "env", "time", "nohup", "then", "do", "else", "if", "!", "{"})
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _OWN = frozenset({"axolotl", "mpirun", "mpiexec", "horovodrun", "ray", "composer", "colossalai", "llamafactory-cli"})
@@ -31,12 +31,6 @@ _MODULES = {
 }
 _NO_TRAINING = frozenset({"pip", "venv", "ensurepip", "virtualenv", "uv", "compileall"})
 _COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node|num_gpus)(?:=(.*))?")
-_UV_VALUES = frozenset(
-    (
-        *("--with", "--with-requirements", "--with-editable", "--python", "-p", "--extra", "--group", "--env-file"),
-        *("--project", "--directory", "--package", "--index", "--default-index", "--index-url", "--extra-index-url"),
-    )
-)
 _TRAINS = re.compile(r"train|tune|sft|dpo|grpo|fit", re.IGNORECASE)
 
 
@@ -155,9 +149,9 @@ def _part(words: tuple[str, ...]) -> _Part:
     while at < len(words) and (PurePosixPath(words[at]).name in _BEFORE or _ASSIGNED.fullmatch(words[at])):
         at += 1
     by_uv = words[at : at + 2] == ("uv", "run")
-    at = _after_uv(words, at + 2) if by_uv else at
+    at = after_uv(words, at + 2) if by_uv else at
     name = PurePosixPath(words[at]).name if at < len(words) else ""
-    if _PYTHON.fullmatch(name):
+    if PYTHON.fullmatch(name):
         return _python(words, at)
     if by_uv and (name.endswith(".py") or name == "-m"):
         return _Part(words, at, "uv-script" if name != "-m" else "python", at)
@@ -165,15 +159,6 @@ def _part(words: tuple[str, ...]) -> _Part:
         launches = name != "accelerate" or words[at + 1 : at + 2] == ("launch",)
         return _Part(words, at, name if launches else "other", at + 1)
     return _Part(words, at, "own" if name in _OWN else "other", at)
-
-
-def _after_uv(words: tuple[str, ...], at: int) -> int:
-    """Where the command of `uv run` begins."""
-    while at < len(words) and words[at].startswith("-") and words[at] not in {"-m", "--module"}:
-        if words[at] == "--":
-            return at + 1
-        at += 2 if words[at] in _UV_VALUES else 1
-    return at
 
 
 def _python(words: tuple[str, ...], at: int) -> _Part:
