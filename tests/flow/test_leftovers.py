@@ -19,20 +19,6 @@ from support.fakes import World
 LOST = TransientHubError("timed out")
 
 
-def test_a_node_whose_post_a_signal_cut_off_is_left_to_the_cleanup(world: World) -> None:
-    real = world.hub.submit
-
-    def second(spec: JobSpec, secrets: Mapping[str, Secret]) -> JobState:
-        if world.hub.submitted:
-            raise Interrupted(signal.SIGTERM)
-        return real(spec, secrets)
-
-    world.hub.submit = second  # type: ignore[method-assign]
-    _, code = go(world, nodes())
-    assert (code, ended(world)) == (143, {1: True})
-    assert world.files.state is not None, "the first node may still appear"
-
-
 @pytest.mark.case(66)
 def test_a_signal_after_a_post_without_an_answer_leaves_the_cleanup_armed(world: World) -> None:
     world.hub.submit_errors = [LOST]
