@@ -77,6 +77,19 @@ def report_of(later: Product, job: str) -> dict[str, object]:
 
 
 @pytest.mark.case(58)
+def test_a_collect_that_lost_sight_of_the_job_is_not_the_last(step: Product, later: Product, account: Hub) -> None:
+    job = detach(step, *OK).report["job-id"]
+    ended(account)
+    account.fault(f"GET /api/jobs/*/{job} status=403")
+    later.call("collect")
+    account.heal()
+    assert report_of(later, job)["reason"] == "lost-sight"
+    done = later.call("collect")
+    assert "its report is finished" in done.out, done.out
+    assert report_of(later, job)["reason"] == "completed"
+
+
+@pytest.mark.case(58)
 @pytest.mark.parametrize(
     ("words", "reason", "conclusion"),
     [(OK, "completed", "success"), (GATED, "gate-failed", "failure")],
